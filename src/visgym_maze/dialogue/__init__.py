@@ -1,0 +1,1 @@
+"""Chat turns about a maze: prompts, parsing, episodes, trajectories."""

@@ -1,0 +1,1 @@
+"""Gymnasium environments; the only part of the package that imports gymnasium."""

@@ -1,0 +1,61 @@
+"""Who plays? The interface of a policy, and the two that need no model: oracle and random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from visgym_maze.dialogue.episode import MazeDialogue, Message
+from visgym_maze.dialogue.parsing import spell
+from visgym_maze.world.dynamics import Action
+from visgym_maze.world.seeding import Seed, as_generator
+from visgym_maze.world.solver import solve
+
+
+class Policy(Protocol):
+    """Anything that answers a batch of episodes that wait for an answer."""
+
+    def act(self, dialogues: Sequence[MazeDialogue]) -> list[str]:
+        """One answer per episode, in order. A model reads ``dialogue.conversation()`` only."""
+        ...
+
+
+class OraclePolicy:
+    """Walks a shortest path and stops on the goal: the upper bound of every score."""
+
+    def act(self, dialogues: Sequence[MazeDialogue]) -> list[str]:
+        """The best action of each episode, spelled in its dialect."""
+        return [spell(solve(d.layout).optimal_actions(d.cell)[0], d.dialect) for d in dialogues]
+
+
+class RandomPolicy:
+    """Picks one of the five actions uniformly: the chance level of every score.
+
+    Args:
+        seed: Seed or generator.
+    """
+
+    def __init__(self, seed: Seed = 0) -> None:
+        self._rng = as_generator(seed)
+
+    def act(self, dialogues: Sequence[MazeDialogue]) -> list[str]:
+        """A random action for each episode, spelled in its dialect."""
+        draws = self._rng.integers(len(Action), size=len(dialogues))
+        return [spell(Action(int(a)), d.dialect) for a, d in zip(draws, dialogues, strict=True)]
+
+
+class ChatPolicy:
+    """Wraps a function from one conversation to one answer.
+
+    Args:
+        answer: Called with the messages so far; returns the answer's text.
+        history: Turns of history that the function gets; None for all.
+    """
+
+    def __init__(self, answer: Callable[[list[Message]], str], history: int | None = None) -> None:
+        self._answer = answer
+        self._history = history
+
+    def act(self, dialogues: Sequence[MazeDialogue]) -> list[str]:
+        """Ask the function about each conversation in turn."""
+        return [self._answer(dialogue.conversation(self._history)) for dialogue in dialogues]

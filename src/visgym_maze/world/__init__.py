@@ -1,0 +1,1 @@
+"""Mazes: layouts, dynamics, generation, solving, splits. Pure Python and numpy."""

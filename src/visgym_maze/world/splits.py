@@ -1,0 +1,191 @@
+"""Which mazes are for training and which for evaluation? Never the same walls in both.
+
+The walls of a maze alone decide its role: a hash of them (by default of their symmetry class, so
+that rotated and mirrored twins stay together) falls into the train, dev or eval range. No seed, size
+or count can move a maze from one role to another, so every train split is disjoint from every eval
+split that was made with the same ``symmetry``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+from visgym_maze.files import write_text
+from visgym_maze.world.generation import Size, check_size, generate
+from visgym_maze.world.layout import Layout, _digest
+from visgym_maze.world.seeding import child_generator
+from visgym_maze.world.solver import solve
+
+ROLE_SHARES: dict[str, float] = {"train": 0.7, "dev": 0.1, "eval": 0.2}
+"""Share of all wall grids (or symmetry classes) that belongs to each role."""
+
+MANIFEST_FORMAT = "visgym-maze/split/1"
+_STALL = 20_000
+
+
+def moves_within(max_turns: int, goal_rule: str = "stop") -> int:
+    """Longest shortest path, in moves, that an episode of ``max_turns`` turns can finish.
+
+    With the goal rule ``"stop"`` the last turn is needed for the stop itself.
+    """
+    return max_turns - 1 if goal_rule == "stop" else max_turns
+
+
+def role_of(layout: Layout, *, symmetry: bool = True) -> str:
+    """The role (``"train"``, ``"dev"`` or ``"eval"``) to which the walls of ``layout`` belong."""
+    key = layout.symmetry_key if symmetry else layout.split_key
+    position = int(_digest(b"role", key.encode()), 16) / 16**32
+    for role, share in ROLE_SHARES.items():
+        position -= share
+        if position < 0:
+            return role
+    return "eval"
+
+
+@dataclass(frozen=True)
+class SplitSpec:
+    """Everything that determines a split; the same spec always gives the same mazes."""
+
+    name: str
+    size: tuple[int, int]
+    n: int
+    seed: int = 0
+    max_moves: int | None = None
+    generator: str = "wilson"
+    endpoints: str = "corners"
+    symmetry: bool = True
+
+
+@dataclass(frozen=True)
+class Split(Sequence[Layout]):
+    """A fixed sequence of distinct mazes of one role.
+
+    Attributes:
+        spec: How it was made.
+        levels: Its mazes.
+    """
+
+    spec: SplitSpec
+    levels: tuple[Layout, ...]
+
+    @classmethod
+    def make(
+        cls,
+        name: str,
+        size: Size = 9,
+        n: int = 64,
+        seed: int = 0,
+        max_moves: int | None = None,
+        *,
+        generator: str = "wilson",
+        endpoints: str = "corners",
+        symmetry: bool = True,
+    ) -> Split:
+        """Draw ``n`` distinct mazes that belong to the role ``name``.
+
+        Args:
+            name: ``"train"``, ``"dev"`` or ``"eval"``.
+            size: Side or ``(height, width)`` of the mazes.
+            n: Number of mazes.
+            seed: Decides which mazes of the role are drawn, and their order.
+            max_moves: Longest shortest path; see :func:`moves_within` for a turn cap.
+            generator: Name of the generation algorithm.
+            endpoints: Name of the start/goal policy.
+            symmetry: Whether rotated and mirrored twins share a role. Splits that differ in this
+                may overlap.
+
+        Raises:
+            ValueError: If the name is unknown, ``n`` is below 1, or the role has fewer than ``n``
+                such mazes.
+        """
+        if name not in ROLE_SHARES:
+            raise ValueError(f"unknown split {name!r}; known: {', '.join(ROLE_SHARES)}")
+        if n < 1:
+            raise ValueError(f"a split needs at least 1 maze, got n={n}")
+        spec = SplitSpec(name, check_size(size), n, seed, max_moves, generator, endpoints, symmetry)
+        return cls(spec, tuple(_draw_levels(spec)))
+
+    @cached_property
+    def key(self) -> str:
+        """32 hex digits that name the mazes and their order."""
+        return _digest(*(layout.key.encode() for layout in self.levels))
+
+    def solvable_within(self, moves: int) -> int:
+        """How many of the mazes have a shortest path of at most ``moves`` moves."""
+        return sum(0 <= solve(layout).moves <= moves for layout in self.levels)
+
+    def to_manifest(self) -> dict[str, Any]:
+        """A JSON-ready record of the spec, every maze and the key."""
+        return {
+            "format": MANIFEST_FORMAT,
+            "spec": asdict(self.spec),
+            "key": self.key,
+            "levels": [layout.to_dict() for layout in self.levels],
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the manifest as JSON, under a temporary name first."""
+        write_text(path, json.dumps(self.to_manifest(), indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Split:
+        """Read a manifest and verify every maze, its role, and the key of the whole.
+
+        Raises:
+            ValueError: If the file is no manifest or its content does not match its keys.
+        """
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(data, dict) or data.get("format") != MANIFEST_FORMAT:
+            raise ValueError(f"{path} is not a split manifest of format {MANIFEST_FORMAT}")
+        spec = SplitSpec(size=check_size(tuple(data["spec"].pop("size"))), **data["spec"])
+        split = cls(spec, tuple(Layout.from_dict(level) for level in data["levels"]))
+        if split.key != data["key"]:
+            raise ValueError(f"{path} says its key is {data['key']}, its mazes have {split.key}")
+        for layout in split.levels:
+            if role_of(layout, symmetry=spec.symmetry) != spec.name:
+                raise ValueError(f"{path} holds {layout!r}, which does not belong to {spec.name!r}")
+        return split
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __iter__(self) -> Iterator[Layout]:
+        return iter(self.levels)
+
+    @overload
+    def __getitem__(self, index: int) -> Layout: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Layout, ...]: ...
+    def __getitem__(self, index: int | slice) -> Layout | tuple[Layout, ...]:
+        return self.levels[index]
+
+
+def _draw_levels(spec: SplitSpec) -> Iterator[Layout]:
+    """Yield ``spec.n`` distinct levels of the role, or say how many there seem to be."""
+    rng = child_generator(spec.seed, list(ROLE_SHARES).index(spec.name))
+    seen: set[Layout] = set()
+    misses = 0
+    while len(seen) < spec.n:
+        layout = generate(spec.size, spec.generator, rng, endpoints=spec.endpoints)
+        moves = solve(layout).moves if spec.max_moves is not None else 0
+        fits = spec.max_moves is None or 0 <= moves <= spec.max_moves
+        if fits and layout not in seen and role_of(layout, symmetry=spec.symmetry) == spec.name:
+            seen.add(layout)
+            misses = 0
+            yield layout
+        else:
+            misses += 1
+        # Each new level costs on average total/left draws, so a role that still has one more left
+        # among N is missed _STALL times in a row with probability (1 - 1/N)**_STALL at most.
+        if misses >= _STALL:
+            height, width = spec.size
+            raise ValueError(
+                f"asked for {spec.n} mazes, but only {len(seen)} were found in the {spec.name!r} split of "
+                f"{height}x{width} with max_moves={spec.max_moves}; ask for at most {len(seen)}, "
+                f"allow longer paths, or take a larger maze"
+            )
