@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -85,6 +85,7 @@ class Split(Sequence[Layout]):
         generator: str = "wilson",
         endpoints: str = "corners",
         symmetry: bool = True,
+        at_most: bool = False,
     ) -> Split:
         """Draw ``n`` distinct mazes that belong to the role ``name``.
 
@@ -98,17 +99,26 @@ class Split(Sequence[Layout]):
             endpoints: Name of the start/goal policy.
             symmetry: Whether rotated and mirrored twins share a role. Splits that differ in this
                 may overlap.
+            at_most: Whether ``n`` is an upper bound: a role with fewer mazes then gives all it has.
 
         Raises:
             ValueError: If the name is unknown, ``n`` is below 1, or the role has fewer than ``n``
-                such mazes.
+                such mazes (with ``at_most``: none).
         """
         if name not in ROLE_SHARES:
             raise ValueError(f"unknown split {name!r}; known: {', '.join(ROLE_SHARES)}")
         if n < 1:
             raise ValueError(f"a split needs at least 1 maze, got n={n}")
         spec = SplitSpec(name, check_size(size), n, seed, max_moves, generator, endpoints, symmetry)
-        return cls(spec, tuple(_draw_levels(spec)))
+        levels = tuple(_draw_levels(spec))
+        if len(levels) < n and not (at_most and levels):
+            height, width = spec.size
+            raise ValueError(
+                f"asked for {n} mazes, but only {len(levels)} were found in the {name!r} split of "
+                f"{height}x{width} with max_moves={max_moves}; ask for at most {len(levels)}, "
+                "allow longer paths, or take a larger maze"
+            )
+        return cls(replace(spec, n=len(levels)), levels)
 
     @cached_property
     def key(self) -> str:
@@ -166,11 +176,13 @@ class Split(Sequence[Layout]):
 
 
 def _draw_levels(spec: SplitSpec) -> Iterator[Layout]:
-    """Yield ``spec.n`` distinct levels of the role, or say how many there seem to be."""
+    """Yield up to ``spec.n`` distinct levels of the role; fewer if no more are found."""
     rng = child_generator(spec.seed, list(ROLE_SHARES).index(spec.name))
     seen: set[Layout] = set()
     misses = 0
-    while len(seen) < spec.n:
+    # Each new level costs on average total/left draws, so a role that still has one more level among N
+    # is missed _STALL times in a row with probability (1 - 1/N)**_STALL at most.
+    while len(seen) < spec.n and misses < _STALL:
         layout = generate(spec.size, spec.generator, rng, endpoints=spec.endpoints)
         moves = solve(layout).moves if spec.max_moves is not None else 0
         fits = spec.max_moves is None or 0 <= moves <= spec.max_moves
@@ -180,12 +192,3 @@ def _draw_levels(spec: SplitSpec) -> Iterator[Layout]:
             yield layout
         else:
             misses += 1
-        # Each new level costs on average total/left draws, so a role that still has one more left
-        # among N is missed _STALL times in a row with probability (1 - 1/N)**_STALL at most.
-        if misses >= _STALL:
-            height, width = spec.size
-            raise ValueError(
-                f"asked for {spec.n} mazes, but only {len(seen)} were found in the {spec.name!r} split of "
-                f"{height}x{width} with max_moves={spec.max_moves}; ask for at most {len(seen)}, "
-                f"allow longer paths, or take a larger maze"
-            )
