@@ -1,0 +1,1 @@
+"""The embedded backend: a tiny vision-language model, sampled and trained in this process."""
