@@ -2,77 +2,83 @@
 
 Every function takes ``(height, width, rng)`` and returns the walls as ``height * width`` bytes. Sizes are
 odd and count the wall ring; the rooms lie at odd rows and columns, and each algorithm opens the
-walls between some of them.
+walls between some of them. Rooms are named by their flat index in the walls, so the wall between two
+neighbours lies halfway between them.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, repeat
 
 import numpy as np
 
 MazeGenerator = Callable[[int, int, np.random.Generator], bytes]
 """``(height, width, rng) -> walls``; any picklable object with this call can be handed in."""
 
+_SIDES = 12  # a multiple of 1, 2, 3 and 4: one draw picks among up to four neighbours without bias
+
+
 Neighbours = tuple[tuple[int, ...], ...]
+"""Indexed by flat cell: the neighbouring rooms of a room, nothing for all other cells."""
 
 
 @lru_cache(maxsize=64)
-def _rooms(height: int, width: int) -> tuple[tuple[int, ...], Neighbours]:
-    """Flat indices of all rooms, and for each room the positions (in that list) of its neighbours."""
-    columns, rows = (width - 1) // 2, (height - 1) // 2
-    cells = tuple((2 * r + 1) * width + 2 * c + 1 for r in range(rows) for c in range(columns))
-    neighbours = tuple(
-        tuple(
-            (r + dr) * columns + c + dc
-            for dr, dc in ((0, 1), (1, 0), (0, -1), (-1, 0))
-            if 0 <= r + dr < rows and 0 <= c + dc < columns
-        )
-        for r in range(rows)
-        for c in range(columns)
-    )
-    return cells, neighbours
+def _lattice(height: int, width: int) -> tuple[tuple[int, ...], Neighbours]:
+    """All rooms, row by row, and the neighbouring rooms of each."""
+    rooms = tuple(r * width + c for r in range(1, height, 2) for c in range(1, width, 2))
+    known = set(rooms)
+    neighbours: list[tuple[int, ...]] = [()] * (height * width)
+    for room in rooms:
+        others = (room + 2, room + 2 * width, room - 2, room - 2 * width)
+        neighbours[room] = tuple(other for other in others if other in known)
+    return rooms, tuple(neighbours)
 
 
-def _carve(height: int, width: int, edges: list[tuple[int, int]]) -> bytes:
-    """Open all rooms, and the wall between the two rooms of each edge."""
-    cells, _ = _rooms(height, width)
-    walls = bytearray(b"\x01" * (height * width))
-    for cell in cells:
-        walls[cell] = 0
-    for a, b in edges:
-        walls[(cells[a] + cells[b]) // 2] = 0
-    return bytes(walls)
+@lru_cache(maxsize=64)
+def _choices(height: int, width: int) -> Neighbours:
+    """The neighbours of each room, repeated to ``_SIDES`` entries."""
+    _, neighbours = _lattice(height, width)
+    return tuple(others and others * (_SIDES // len(others)) for others in neighbours)
 
 
-def _stdlib_random(rng: np.random.Generator) -> random.Random:
-    """A ``random.Random``, whose scalar draws cost a fraction of numpy's, started from ``rng``."""
-    return random.Random(int(rng.integers(2**63)))
+@lru_cache(maxsize=64)
+def _doors(height: int, width: int) -> tuple[tuple[int, int], ...]:
+    """All pairs of neighbouring rooms, each once."""
+    rooms, neighbours = _lattice(height, width)
+    return tuple((room, other) for room in rooms for other in neighbours[room] if room < other)
+
+
+def _dice(rng: np.random.Generator, block: int) -> Iterator[int]:
+    """Endless throws from 0 to ``_SIDES - 1``, ``block`` at a time: scalar draws cost far more."""
+    return chain.from_iterable((rng.random(block) * _SIDES).astype(np.uint8).tobytes() for _ in repeat(None))
+
+
+def _solid(height: int, width: int) -> bytearray:
+    return bytearray(b"\x01" * (height * width))
 
 
 def wilson(height: int, width: int, rng: np.random.Generator) -> bytes:
     """A uniform spanning tree by loop-erased random walks (D. B. Wilson, STOC 1996)."""
-    draw = _stdlib_random(rng).random
-    _, neighbours = _rooms(height, width)
-    count = len(neighbours)
-    visited = bytearray(count)
-    exits = [0] * count
-    visited[int(draw() * count)] = 1
-    edges: list[tuple[int, int]] = []
-    for first in range(count):
+    rooms, _ = _lattice(height, width)
+    choices = _choices(height, width)
+    throws = _dice(rng, 4 * len(rooms))
+    walls = _solid(height, width)
+    exits = [0] * len(walls)
+    walls[rooms[0]] = 0  # neither the root nor the order of the walks changes the distribution
+    for first in rooms:
         room = first
-        while not visited[room]:
-            options = neighbours[room]
-            exits[room] = room = options[int(draw() * len(options))]
+        while walls[room]:
+            exits[room] = room = choices[room][next(throws)]
         room = first
-        while not visited[room]:
-            visited[room] = 1
-            edges.append((room, exits[room]))
-            room = exits[room]
-    return _carve(height, width, edges)
+        while walls[room]:
+            after = exits[room]
+            walls[room] = walls[(room + after) // 2] = 0
+            room = after
+    return bytes(walls)
 
 
 def wilson_visgym(height: int, width: int, rng: np.random.Generator) -> bytes:
@@ -81,95 +87,91 @@ def wilson_visgym(height: int, width: int, rng: np.random.Generator) -> bytes:
     From a generator in the same state it returns the same walls as VisGym; several times slower
     than :func:`wilson`, and equal to it in distribution.
     """
-    randint = random.Random(int(rng.integers(2**32))).randint
-    rows, columns = (height - 1) // 2, (width - 1) // 2
-    steps = ((0, 1), (1, 0), (0, -1), (-1, 0))
-    unvisited = [(r, c) for r in range(rows) for c in range(columns)]
-    visited = {unvisited.pop(randint(0, len(unvisited) - 1))}
-    edges: list[tuple[int, int]] = []
+    bits = random.Random(int(rng.integers(2**32))).getrandbits
+
+    def below(n: int) -> int:
+        """``random.Random.randint(0, n - 1)``: as many bits as ``n`` has, again while too large."""
+        size = n.bit_length()
+        draw = bits(size)
+        while draw >= n:
+            draw = bits(size)
+        return draw
+
+    rooms, neighbours = _lattice(height, width)
+    steps = (2, 2 * width, -2, -2 * width)
+    walls = _solid(height, width)
+    unvisited = list(rooms)
+    walls[unvisited.pop(below(len(unvisited)))] = 0
+    exits = [0] * len(walls)
     while unvisited:
-        first = unvisited[randint(0, len(unvisited) - 1)]
-        exits: dict[tuple[int, int], tuple[int, int]] = {}
+        first = room = unvisited[below(len(unvisited))]
+        while walls[room]:
+            after = room + steps[below(4)]
+            if after in neighbours[room]:
+                exits[room] = room = after
         room = first
-        while room not in visited:
-            while True:
-                dr, dc = steps[randint(0, 3)]
-                after = room[0] + dr, room[1] + dc
-                if 0 <= after[0] < rows and 0 <= after[1] < columns:
-                    break
-            exits[room] = room = after
-        room = first
-        while room not in visited:
+        while walls[room]:
             after = exits[room]
-            edges.append((room[0] * columns + room[1], after[0] * columns + after[1]))
-            visited.add(room)
+            walls[room] = walls[(room + after) // 2] = 0
             unvisited.remove(room)
             room = after
-    return _carve(height, width, edges)
+    return bytes(walls)
 
 
 def dfs(height: int, width: int, rng: np.random.Generator) -> bytes:
     """Randomised depth-first search: long winding corridors, few junctions."""
-    draw = _stdlib_random(rng).random
-    _, neighbours = _rooms(height, width)
-    visited = bytearray(len(neighbours))
-    stack = [int(draw() * len(neighbours))]
-    visited[stack[0]] = 1
-    edges: list[tuple[int, int]] = []
+    rooms, neighbours = _lattice(height, width)
+    throws = _dice(rng, 2 * len(rooms))
+    walls = _solid(height, width)
+    stack = [rooms[int(rng.integers(len(rooms)))]]
+    walls[stack[0]] = 0
     while stack:
-        options = [room for room in neighbours[stack[-1]] if not visited[room]]
+        room = stack[-1]
+        options = [other for other in neighbours[room] if walls[other]]
         if not options:
             stack.pop()
             continue
-        room = options[int(draw() * len(options))]
-        visited[room] = 1
-        edges.append((stack[-1], room))
-        stack.append(room)
-    return _carve(height, width, edges)
+        other = options[next(throws) % len(options)]
+        walls[other] = walls[(room + other) // 2] = 0
+        stack.append(other)
+    return bytes(walls)
 
 
 def prim(height: int, width: int, rng: np.random.Generator) -> bytes:
     """Randomised Prim: grow from one room by a random border wall; many short dead ends."""
-    draw = _stdlib_random(rng).random
-    _, neighbours = _rooms(height, width)
-    visited = bytearray(len(neighbours))
-    first = int(draw() * len(neighbours))
-    visited[first] = 1
-    border = [(first, room) for room in neighbours[first]]
-    edges: list[tuple[int, int]] = []
+    rooms, neighbours = _lattice(height, width)
+    walls = _solid(height, width)
+    first = rooms[int(rng.integers(len(rooms)))]
+    walls[first] = 0
+    border = [(first, other) for other in neighbours[first]]
     while border:
-        pick = int(draw() * len(border))
+        pick = int(rng.random() * len(border))
         border[pick], border[-1] = border[-1], border[pick]
-        edge = border.pop()
-        room = edge[1]
-        if visited[room]:
-            continue
-        visited[room] = 1
-        edges.append(edge)
-        border.extend((room, other) for other in neighbours[room] if not visited[other])
-    return _carve(height, width, edges)
+        inside, room = border.pop()
+        if walls[room]:
+            walls[room] = walls[(inside + room) // 2] = 0
+            border += [(room, other) for other in neighbours[room] if walls[other]]
+    return bytes(walls)
 
 
 def kruskal(height: int, width: int, rng: np.random.Generator) -> bytes:
     """Randomised Kruskal: join components along walls in random order (union-find)."""
-    _, neighbours = _rooms(height, width)
-    edges = [(a, b) for a, others in enumerate(neighbours) for b in others if a < b]
-    _stdlib_random(rng).shuffle(edges)
-    parent = list(range(len(neighbours)))
+    doors = _doors(height, width)
+    walls = _solid(height, width)
+    parent = {room: room for room in _lattice(height, width)[0]}
 
     def root(room: int) -> int:
         while parent[room] != room:
-            parent[room] = parent[parent[room]]
-            room = parent[room]
+            parent[room] = room = parent[parent[room]]
         return room
 
-    kept: list[tuple[int, int]] = []
-    for a, b in edges:
+    for index in rng.permutation(len(doors)).tolist():
+        a, b = doors[index]
         root_a, root_b = root(a), root(b)
         if root_a != root_b:
             parent[root_a] = root_b
-            kept.append((a, b))
-    return _carve(height, width, kept)
+            walls[a] = walls[b] = walls[(a + b) // 2] = 0
+    return bytes(walls)
 
 
 @dataclass(frozen=True)
@@ -191,13 +193,11 @@ class Braided:
     def __call__(self, height: int, width: int, rng: np.random.Generator) -> bytes:
         """The walls of a maze with loops."""
         walls = bytearray(self.base(height, width, rng))
-        cells, neighbours = _rooms(height, width)
-        between = ((cells[a] + cells[b]) // 2 for a, others in enumerate(neighbours) for b in others if a < b)
-        closed = [wall for wall in between if walls[wall]]
+        closed = [wall for a, b in _doors(height, width) if walls[wall := (a + b) // 2]]
         # At least one loop if there is a wall to open: a braided maze without any is just a tree.
         count = min(len(closed), max(1, round(self.openness * len(closed)))) if self.openness else 0
-        for wall in _stdlib_random(rng).sample(closed, count):
-            walls[wall] = 0
+        for index in rng.permutation(len(closed))[:count].tolist():
+            walls[closed[index]] = 0
         return bytes(walls)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import SupportsIndex, TypeVar
+from typing import TypeVar
 
 from visgym_maze.world.algorithms import GENERATORS, MazeGenerator
 from visgym_maze.world.endpoints import ENDPOINTS, Endpoints
@@ -22,9 +22,10 @@ def check_size(size: Size) -> tuple[int, int]:
     """Return ``(height, width)``.
 
     Raises:
-        ValueError: If a side is even or below 5.
+        TypeError: If a side is no integer.
+        ValueError: If a side is even or below 5, or there are not two of them.
     """
-    sides = (size, size) if isinstance(size, SupportsIndex) else tuple(size)
+    sides = tuple(size) if isinstance(size, (tuple, list)) else (size, size)
     if len(sides) != 2:
         raise ValueError(f"a size is one number or (height, width), got {size!r}")
     height, width = (operator.index(side) for side in sides)

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def _digest(*parts: bytes) -> str:
     return hashlib.blake2b(b"|".join(parts), digest_size=16).hexdigest()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Layout:
     """A maze: its walls, where the agent starts, and where it has to go.
 
@@ -36,6 +37,7 @@ class Layout:
         goal: Cell that the agent has to reach.
 
     Raises:
+        TypeError: If a size or coordinate is no integer.
         ValueError: If sizes and walls disagree, the outer ring has a gap, start or goal stand on
             a wall, or start equals goal.
     """
@@ -46,32 +48,26 @@ class Layout:
     start: Cell
     goal: Cell
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "height", int(self.height))
-        object.__setattr__(self, "width", int(self.width))
-        object.__setattr__(self, "walls", bytes(self.walls))
-        object.__setattr__(self, "start", (int(self.start[0]), int(self.start[1])))
-        object.__setattr__(self, "goal", (int(self.goal[0]), int(self.goal[1])))
-        if self.height < 3 or self.width < 3:
-            raise ValueError(f"a maze needs at least 3x3 cells, got {self.height}x{self.width}")
-        if len(self.walls) != self.height * self.width:
-            raise ValueError(
-                f"walls hold {len(self.walls)} cells, {self.height}x{self.width} needs "
-                f"{self.height * self.width}"
-            )
-        if self.walls.strip(b"\x00\x01"):
+    def __init__(self, height: int, width: int, walls: bytes, start: Cell, goal: Cell) -> None:
+        height, width, walls = index(height), index(width), bytes(walls)
+        if height < 3 or width < 3:
+            raise ValueError(f"a maze needs at least 3x3 cells, got {height}x{width}")
+        if len(walls) != height * width:
+            raise ValueError(f"walls hold {len(walls)} cells, {height}x{width} needs {height * width}")
+        if walls.strip(b"\x00\x01"):
             raise ValueError("walls may hold the bytes 0 (floor) and 1 (wall) only")
-        rows = [self.walls[r * self.width : (r + 1) * self.width] for r in range(self.height)]
-        ring = rows[0] + rows[-1] + bytes(row[0] & row[-1] for row in rows)
-        if not all(ring):
+        if 0 in walls[:width] + walls[-width:] + walls[::width] + walls[width - 1 :: width]:
             raise ValueError("the outer ring of a maze must be wall all round")
-        for name, cell in (("start", self.start), ("goal", self.goal)):
-            if not (0 <= cell[0] < self.height and 0 <= cell[1] < self.width):
-                raise ValueError(f"{name} {cell} lies outside {self.height}x{self.width}")
-            if self.walls[cell[0] * self.width + cell[1]]:
-                raise ValueError(f"{name} {cell} stands on a wall")
-        if self.start == self.goal:
-            raise ValueError(f"start and goal are the same cell {self.start}")
+        start, goal = (index(start[0]), index(start[1])), (index(goal[0]), index(goal[1]))
+        for name, (row, column) in (("start", start), ("goal", goal)):
+            if not (0 <= row < height and 0 <= column < width):
+                raise ValueError(f"{name} {row, column} lies outside {height}x{width}")
+            if walls[row * width + column]:
+                raise ValueError(f"{name} {row, column} stands on a wall")
+        if start == goal:
+            raise ValueError(f"start and goal are the same cell {start}")
+        # The one place that sets the fields, and not through the frozen class's __setattr__.
+        self.__dict__.update(height=height, width=width, walls=walls, start=start, goal=goal)
 
     @property
     def shape(self) -> tuple[int, int]:

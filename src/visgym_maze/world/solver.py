@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -80,18 +79,18 @@ def solve(layout: Layout) -> Solution:
     Returns:
         The distances from every cell.
     """
-    width, walls = layout.width, layout.walls
+    width, closed = layout.width, bytearray(layout.walls)
     offsets = (1, -width, -1, width)
-    table = [UNREACHABLE] * len(walls)
+    table = [UNREACHABLE] * len(closed)
     goal = layout.goal[0] * width + layout.goal[1]
-    table[goal] = 0
-    queue = deque((goal,))
-    while queue:
-        here = queue.popleft()
+    table[goal], closed[goal] = 0, 1
+    queue = [goal]
+    for here in queue:  # grows while it is walked through
         further = table[here] + 1
         for offset in offsets:
             there = here + offset
-            if not walls[there] and table[there] < 0:
+            if not closed[there]:
+                closed[there] = 1
                 table[there] = further
                 queue.append(there)
     return Solution(layout, tuple(table))
