@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
+from visgym_maze.envs.observation import observation_space, observe
 from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome
 from visgym_maze.view.frames import render
 from visgym_maze.view.style import Style, style_named
@@ -21,7 +23,7 @@ from visgym_maze.world.solver import solve
 from visgym_maze.world.splits import moves_within
 
 
-class MazeEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
+class MazeEnv(gymnasium.Env[Any, Any]):
     """A maze seen from above.
 
     Description:
@@ -29,7 +31,8 @@ class MazeEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
     Action Space:
         ``Discrete(5)``: 0 right, 1 up, 2 left, 3 down, 4 stop. Walking into a wall moves nothing.
     Observation Space:
-        ``Box(0, 255, (height, width, 3), uint8)``: the RGB picture. A new array every time.
+        By default ``Box(0, 255, (height, width, 3), uint8)``: the RGB picture. A new array every time.
+        See :func:`visgym_maze.envs.observation.observation_space` for the others.
     Rewards:
         Those of the ``reward`` object; by default 1 for success and 0 else.
     Episode End:
@@ -44,28 +47,38 @@ class MazeEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
 
     Args:
         size: Side or ``(height, width)`` in cells, odd, at least 5.
+        levels: Mazes to play, for example a :class:`~visgym_maze.world.splits.Split`; each reset picks
+            one at random. None makes a new maze at every reset.
         generator: Name of the generation algorithm, or a callable.
         endpoints: Name of the start/goal policy, or a callable.
         max_turns: Turn cap.
-        solvable: Whether mazes that can't be solved within the cap are drawn again.
+        solvable: Whether every maze has to be solvable within the cap: others are drawn again, and are
+            refused in ``levels``.
         goal_rule: ``"stop"`` or ``"reach"``.
         reward: Called once per step.
+        observe: ``"image"``, ``"grid"`` or ``"cell"``.
         style: Look of the pictures.
         render_mode: ``"rgb_array"``, ``"ansi"`` or None.
+
+    Raises:
+        ValueError: If an argument is none of its choices, or ``levels`` holds no mazes, mazes of another
+            size, or some that can't be solved within the cap.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}
+    metadata = gymnasium.Env.metadata | {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}
 
     def __init__(
         self,
         size: Size = 9,
         *,
+        levels: Sequence[Layout] | None = None,
         generator: str | MazeGenerator = "wilson",
         endpoints: str | Endpoints = "corners",
         max_turns: int = 15,
         solvable: bool = True,
         goal_rule: str = "stop",
         reward: RewardFunction | None = None,
+        observe: str = "image",
         style: str | Style = "visgym",
         render_mode: str | None = None,
     ) -> None:
@@ -84,17 +97,45 @@ class MazeEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self.solvable = solvable
         self.goal_rule = goal_rule
         self.reward: RewardFunction = RewardSpec() if reward is None else reward
+        self.observe = observe
         self.style = style_named(style)
         self.render_mode = render_mode
-        picture = self.style.picture_size(*self.size)
-        self.observation_space = gymnasium.spaces.Box(0, 255, (*picture, 3), np.uint8)
+        self.observation_space = observation_space(observe, self.size, self.style)
         self.action_space = gymnasium.spaces.Discrete(len(Action))
+        self.levels = None if levels is None else self._check_levels(levels)
         self.layout: Layout | None = None
         self._over = True
 
+    def _check_levels(self, levels: Sequence[Layout]) -> tuple[Layout, ...]:
+        if not len(levels):
+            raise ValueError("levels holds no mazes; pass None to make new ones")
+        for layout in levels:
+            self._check_shape(layout)
+        limit = moves_within(self.max_turns, self.goal_rule)
+        unsolvable = sum(not 0 <= solve(layout).moves <= limit for layout in levels)
+        if self.solvable and unsolvable:
+            raise ValueError(
+                f"{unsolvable} of {len(levels)} mazes cannot be solved within {self.max_turns} turns; "
+                f"draw them with max_moves={limit}, or pass solvable=False"
+            )
+        return tuple(levels)
+
+    def _check_shape(self, layout: Layout) -> None:
+        if layout.shape != self.size:
+            raise ValueError(
+                f"this environment has size {self.size}, {layout!r} does not; pass size={layout.shape}"
+            )
+
+    def draw(self, rng: np.random.Generator) -> Layout:
+        """The maze that a reset plays when it draws from ``rng``."""
+        if self.levels is not None:
+            return self.levels[int(rng.integers(len(self.levels)))]
+        limit = moves_within(self.max_turns, self.goal_rule) if self.solvable else None
+        return generate(self.size, self.generator, rng, endpoints=self.endpoints, max_moves=limit)
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Start a new maze.
 
         Args:
@@ -102,45 +143,45 @@ class MazeEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
             options: ``{"layout": Layout}`` plays that maze instead of a random one.
 
         Returns:
-            The picture and the info dictionary.
+            The observation and the info dictionary.
+
+        Raises:
+            ValueError: If there is another option, or the layout has another size.
         """
         super().reset(seed=seed)
-        layout = (options or {}).get("layout")
+        options = options or {}
+        if options.keys() - {"layout"}:
+            raise ValueError(f"the one option is 'layout', got {sorted(options)}")
+        layout = options.get("layout")
         if layout is None:
-            layout = generate(
-                self.size,
-                self.generator,
-                self.np_random,
-                endpoints=self.endpoints,
-                max_moves=moves_within(self.max_turns, self.goal_rule) if self.solvable else None,
-            )
-        elif layout.shape != self.size:
-            raise ValueError(f"this environment has size {self.size}, the layout {layout.shape}")
+            layout = self.draw(self.np_random)
+        self._check_shape(layout)
         self.layout = layout
         self.cell = layout.start
         self.turns = self._moves = 0
         self._over = False
-        return self._observe(), self._info(success=False)
+        return self._observation(layout), self._info(layout, bumped=False, success=False)
 
-    def step(self, action: np.int64 | int) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
+    def step(self, action: SupportsIndex) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one action.
 
         Raises:
             RuntimeError: If the episode has not begun or is over.
             ValueError: If the action is not in the action space.
         """
-        if self.layout is None or self._over:
+        layout = self.layout
+        if layout is None or self._over:
             raise RuntimeError("the episode is over or has not begun; call reset() first")
-        if not self.action_space.contains(np.int64(action)):
-            raise ValueError(f"action must be an integer from 0 to 4, got {action!r}")
-        chosen = Action(int(action))
-        distance = solve(self.layout).distance
+        try:
+            chosen = Action(operator.index(action))
+        except (TypeError, ValueError):
+            raise ValueError(f"action must be an integer from 0 to 4, got {action!r}") from None
+        distance = solve(layout).distance
         before = self.cell
-        self.cell, bumped = transition(self.layout, before, chosen)
+        self.cell, bumped = transition(layout, before, chosen)
         self.turns += 1
         self._moves += self.cell != before
-        on_goal = self.cell == self.layout.goal
-        success = on_goal and (chosen is Action.STOP or self.goal_rule == "reach")
+        success = self.cell == layout.goal and (chosen is Action.STOP or self.goal_rule == "reach")
         terminated = success or chosen is Action.STOP
         truncated = not terminated and self.turns >= self.max_turns
         self._over = terminated or truncated
@@ -150,7 +191,7 @@ class MazeEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
                 max_turns=self.max_turns,
                 distance_before=distance(before),
                 distance_after=distance(self.cell),
-                start_distance=distance(self.layout.start),
+                start_distance=distance(layout.start),
                 moves=self._moves,
                 acted=True,
                 bumped=bumped,
@@ -160,27 +201,25 @@ class MazeEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
                 success=success,
             )
         )
-        info = self._info(success=success, bumped=bumped)
-        return self._observe(), float(reward), terminated, truncated, info
+        info = self._info(layout, bumped=bumped, success=success)
+        return self._observation(layout), float(reward), terminated, truncated, info
 
     def render(self) -> Any:
         """The picture (``"rgb_array"``), the maze as text (``"ansi"``), or None."""
         if self.layout is None:
             raise RuntimeError("call reset() before render()")
         if self.render_mode == "rgb_array":
-            return self._observe()
+            return render(self.layout, self.cell, self.style)
         return ascii_view(self.layout, self.cell) if self.render_mode == "ansi" else None
 
-    def _observe(self) -> NDArray[np.uint8]:
-        assert self.layout is not None
-        return render(self.layout, self.cell, self.style)
+    def _observation(self, layout: Layout) -> Any:
+        return observe(self.observe, layout, self.cell, self.style)
 
-    def _info(self, *, success: bool, bumped: bool = False) -> dict[str, Any]:
-        assert self.layout is not None
+    def _info(self, layout: Layout, *, bumped: bool, success: bool) -> dict[str, Any]:
         return {
             "cell": self.cell,
-            "distance": solve(self.layout).distance(self.cell),
-            "layout_key": self.layout.key,
+            "distance": solve(layout).distance(self.cell),
+            "layout_key": layout.key,
             "turns": self.turns,
             "bumped": bumped,
             "success": success,

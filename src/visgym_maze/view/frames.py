@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from visgym_maze.view.style import Style, style_named
+from visgym_maze.view.style import RGB, Style, style_named
 from visgym_maze.world.layout import Cell, Layout
 
 WALL, FLOOR, GOAL, AGENT = range(4)
@@ -42,14 +42,21 @@ def cell_indices(layout: Layout) -> NDArray[np.uint8]:
 @lru_cache(maxsize=512)
 def _background(layout: Layout, style: Style) -> bytes:
     """The picture without the agent, as the bytes of its RGB array."""
-    palette = np.array(style.palette, dtype=np.uint8)
     height, width = style.picture_size(*layout.shape)
-    frame = np.empty((height, width, 3), dtype=np.uint8)
-    frame[:] = palette[WALL]
-    cell = style.cell
-    tiles = palette[cell_indices(layout)].repeat(cell, axis=0).repeat(cell, axis=1)
-    frame[: tiles.shape[0], : tiles.shape[1]] = tiles
-    return frame.tobytes()
+    # One scanline per row of cells, padding included; all others repeat it.
+    cells = np.full((layout.height, -(-width // style.cell)), WALL, dtype=np.uint8)
+    cells[:, : layout.width] = cell_indices(layout)
+    lines = np.array(style.palette, dtype=np.uint8)[cells].repeat(style.cell, axis=1)[:, :width]
+    below = height - layout.height * style.cell
+    return b"".join(line.tobytes() * style.cell for line in lines) + bytes(style.wall) * (width * below)
+
+
+@lru_cache(maxsize=128)
+def _agent_tile(style: Style, under: RGB) -> NDArray[np.uint8]:
+    """A tile of colour ``under`` with the agent's disc, uint8 of shape ``(cell, cell, 3)``."""
+    tile = np.full((style.cell, style.cell, 3), under, dtype=np.uint8)
+    tile[agent_mask(style.cell)] = style.agent
+    return tile
 
 
 def render(layout: Layout, agent: Cell | None = None, style: str | Style = "visgym") -> NDArray[np.uint8]:
@@ -71,5 +78,6 @@ def render(layout: Layout, agent: Cell | None = None, style: str | Style = "visg
     if agent is not None:
         cell = style.cell
         top, left = agent[0] * cell, agent[1] * cell
-        frame[top : top + cell, left : left + cell][agent_mask(cell)] = style.agent
+        under = style.goal if agent == layout.goal else style.floor
+        frame[top : top + cell, left : left + cell] = _agent_tile(style, under)
     return frame
