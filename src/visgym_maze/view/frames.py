@@ -78,6 +78,6 @@ def render(layout: Layout, agent: Cell | None = None, style: str | Style = "visg
     if agent is not None:
         cell = style.cell
         top, left = agent[0] * cell, agent[1] * cell
-        under = style.goal if agent == layout.goal else style.floor
-        frame[top : top + cell, left : left + cell] = _agent_tile(style, under)
+        tile = frame[top : top + cell, left : left + cell]
+        tile[:] = _agent_tile(style, tuple(tile[0, 0].tolist()))
     return frame
