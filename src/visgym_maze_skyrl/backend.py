@@ -1,0 +1,61 @@
+"""On what does a run train? Picks the backend by what the machine has, and says why."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from visgym_maze_skyrl.recipe import RecipeError
+
+BACKENDS = ("auto", "local", "skyrl")
+_NEEDED = ("skyrl", "skyrl_gym", "torch", "torchvision", "ray", "peft", "rich", "matplotlib")
+
+
+def check_environment() -> None:
+    """See that Python and the packages of the extra ``train`` are there.
+
+    Raises:
+        RecipeError: If not; it names what is missing and how to get it.
+    """
+    if sys.version_info < (3, 12):
+        found = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise RecipeError(f"training needs Python 3.12 or newer (SkyRL 0.4.0 does), this is {found}")
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise RecipeError(
+            f"training needs the package {missing[0]}; install the extra: pip install 'visgym-maze[train]'"
+        )
+
+
+def gpu_count() -> int:
+    """NVIDIA GPUs of this machine, without loading CUDA."""
+    return len(list(Path("/dev").glob("nvidia[0-9]*")))
+
+
+def choose_backend(wanted: str) -> tuple[str, str]:
+    """Decide between ``local`` and ``skyrl``.
+
+    Args:
+        wanted: ``"auto"`` or the name of a backend.
+
+    Returns:
+        The backend and a sentence that says why.
+
+    Raises:
+        RecipeError: If ``skyrl`` is asked for on a machine that can't run it.
+    """
+    gpus = gpu_count()
+    has_vllm = importlib.util.find_spec("vllm") is not None
+    if wanted == "skyrl":
+        if not gpus:
+            raise RecipeError("the backend skyrl needs an NVIDIA GPU and none is here; use --backend local")
+        if not has_vllm:
+            raise RecipeError("the backend skyrl needs vLLM; see docs/gpu.md, or use --backend local")
+        return "skyrl", f"as asked; {gpus} GPU(s)"
+    if wanted == "local":
+        return "local", "as asked; SkyRL's GRPO loop in this process on the CPU"
+    if gpus and has_vllm:
+        return "skyrl", f"{gpus} NVIDIA GPU(s) and vLLM found"
+    why = "no NVIDIA GPU found" if not gpus else "vLLM is not installed"
+    return "local", f"{why}; SkyRL's GRPO loop in this process on the CPU"

@@ -1,0 +1,139 @@
+"""Which SkyRL settings does a recipe stand for?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from skyrl.train.config import SkyRLTrainConfig
+from skyrl.train.utils import validate_cfg
+
+from visgym_maze_skyrl.env import ENV_ID
+from visgym_maze_skyrl.recipe import Recipe, RecipeError
+
+TEXT_PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+"""LoRA targets: the language model only. vLLM ignores adapters on the vision tower, whose layers have
+other names (``qkv``, ``proj``, ``linear_fc1``, ``linear_fc2``)."""
+
+
+def skyrl_config(
+    recipe: Recipe, folder: Path, model_path: str, passed: list[str], *, local: bool, resume: bool
+) -> SkyRLTrainConfig:
+    """Build and validate SkyRL's configuration.
+
+    Args:
+        recipe: The run's settings.
+        folder: The folder of the run.
+        model_path: Folder or Hub id of the model.
+        passed: Overrides in SkyRL's own names; they win over the recipe.
+        local: Whether the policy trains in this process on a CPU.
+        resume: Whether to continue from the newest checkpoint.
+
+    Raises:
+        RecipeError: If SkyRL refuses the settings.
+    """
+    values = {
+        **_common(recipe, folder, model_path, resume=resume),
+        **(_local() if local else _cluster(recipe)),
+    }
+    arguments = {**values, **dict(item.split("=", 1) for item in passed)}
+    try:
+        cfg = SkyRLTrainConfig.from_cli_overrides([f"{k}={_text(v)}" for k, v in arguments.items()])
+        validate_cfg(cfg)
+    except Exception as error:
+        raise RecipeError(f"SkyRL refuses these settings: {error}") from error
+    return cfg
+
+
+def _common(recipe: Recipe, folder: Path, model_path: str, *, resume: bool) -> dict[str, Any]:
+    mazes = recipe.mazes_per_step
+    update = (recipe.mini_batch_mazes or mazes) * recipe.group_size
+    micro_batch = max(n for n in range(1, min(recipe.micro_batch, update) + 1) if update % n == 0)
+    lora = recipe.lora_rank > 0
+    values: dict[str, Any] = {
+        "trainer.strategy": "fsdp",
+        "trainer.policy.model.path": model_path,
+        "trainer.policy.model.lora.rank": recipe.lora_rank,
+        "trainer.policy.model.lora.alpha": recipe.lora_alpha,
+        "trainer.policy.model.lora.lora_sync_path": folder / "lora_sync",
+        "trainer.policy.optimizer_config.lr": recipe.learning_rate,
+        "trainer.policy.optimizer_config.weight_decay": 0.0,
+        "trainer.algorithm.advantage_estimator": "grpo",
+        "trainer.algorithm.use_kl_loss": recipe.kl > 0,
+        "trainer.algorithm.kl_loss_coef": recipe.kl,
+        "trainer.algorithm.eps_clip_low": recipe.clip_low,
+        "trainer.algorithm.eps_clip_high": recipe.clip_high,
+        "trainer.algorithm.temperature": recipe.temperature,
+        "trainer.train_batch_size": mazes,
+        "trainer.policy_mini_batch_size": recipe.mini_batch_mazes or mazes,
+        "trainer.micro_train_batch_size_per_gpu": micro_batch,
+        "trainer.micro_forward_batch_size_per_gpu": micro_batch,
+        "trainer.remove_microbatch_padding": False,
+        "trainer.gradient_checkpointing": False,
+        "trainer.max_prompt_length": recipe.max_context,
+        "trainer.epochs": 1,
+        "trainer.max_training_steps": recipe.steps,
+        "trainer.eval_interval": recipe.eval_every,
+        "trainer.eval_before_train": True,
+        "trainer.eval_batch_size": recipe.eval_levels,
+        "trainer.dump_eval_results": False,
+        "trainer.ckpt_interval": recipe.checkpoint_every,
+        "trainer.ckpt_path": folder / "checkpoints",
+        "trainer.max_ckpts_to_keep": recipe.keep_checkpoints,
+        "trainer.hf_save_interval": recipe.checkpoint_every,
+        "trainer.export_path": folder / "exports",
+        "trainer.log_path": folder / "logs",
+        "trainer.resume_mode": "latest" if resume else "none",
+        "trainer.logger": recipe.logger,
+        "trainer.project_name": "visgym-maze",
+        "trainer.run_name": recipe.name,
+        "trainer.seed": recipe.seed,
+        "trainer.print_example_interval": -1,
+        "generator.vision_language_generator": True,
+        "generator.batched": False,
+        "generator.n_samples_per_prompt": recipe.group_size,
+        "generator.max_turns": recipe.max_turns,
+        "generator.max_input_length": recipe.max_context,
+        "generator.sampling_params.max_generate_length": recipe.max_new_tokens,
+        "generator.sampling_params.temperature": recipe.temperature,
+        "environment.env_class": ENV_ID,
+        "data.train_data": "[]",
+        "data.val_data": "[]",
+        "data.dataloader.num_workers": 0,
+    }
+    if lora:
+        values["trainer.policy.model.lora.target_modules"] = "[" + ",".join(TEXT_PROJECTIONS) + "]"
+    return values
+
+
+def _local() -> dict[str, Any]:
+    return {
+        "trainer.flash_attn": False,
+        "trainer.placement.colocate_all": False,
+        "trainer.placement.colocate_policy_ref": False,
+        "trainer.enable_ray_gpu_monitor": False,
+        "trainer.policy.fsdp_config.mixed_precision.param_dtype": "fp32",
+        "generator.inference_engine.enable_ray_prometheus_stats": False,
+        "generator.inference_engine.num_engines": 1,
+    }
+
+
+def _cluster(recipe: Recipe) -> dict[str, Any]:
+    gpus = max(recipe.gpus, 1)
+    return {
+        "trainer.placement.colocate_all": True,
+        "trainer.placement.policy_num_nodes": recipe.nodes,
+        "trainer.placement.policy_num_gpus_per_node": gpus,
+        "trainer.placement.ref_num_nodes": recipe.nodes,
+        "trainer.placement.ref_num_gpus_per_node": gpus,
+        "generator.inference_engine.num_engines": recipe.nodes * gpus,
+        "generator.inference_engine.gpu_memory_utilization": 0.45,
+        # Room for the prompt at its limit, one more observation and one more answer.
+        "generator.inference_engine.engine_init_kwargs.max_model_len": 2 * recipe.max_context,
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

@@ -1,0 +1,84 @@
+"""What does SkyRL's policy worker need to run on a machine without CUDA?
+
+Its FSDP worker names CUDA devices in a handful of places and imports ``flash_attn`` for packing, which the
+local backend never uses. :func:`install` puts CPU stand-ins there. On a machine with CUDA it does
+nothing. It is the only place of the package that patches another library.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+import types
+from typing import Any
+
+import torch
+
+_installed = False
+
+
+def install() -> None:
+    """Install the stand-ins once, unless CUDA is available."""
+    global _installed
+    if _installed or torch.cuda.is_available():
+        return
+    _flash_attn()
+    _cuda_functions()
+    _fsdp_device_mesh()
+    _installed = True
+
+
+def _flash_attn() -> None:
+    """A module that can be imported; calling what it holds is an error, as packing needs a GPU."""
+    if "flash_attn" in sys.modules:
+        return
+
+    def absent(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("flash_attn is not installed; set trainer.remove_microbatch_padding=false")
+
+    package = types.ModuleType("flash_attn")
+    padding = types.ModuleType("flash_attn.bert_padding")
+    for module in (package, padding):
+        # Libraries look for the package with importlib.util.find_spec, which needs a spec.
+        module.__spec__ = importlib.machinery.ModuleSpec(module.__name__, None)
+    for name in ("pad_input", "unpad_input", "index_first_axis", "rearrange"):
+        setattr(padding, name, absent)
+    package.bert_padding = padding  # type: ignore[attr-defined]
+    sys.modules["flash_attn"] = package
+    sys.modules["flash_attn.bert_padding"] = padding
+
+
+def _cuda_functions() -> None:
+    """The current device is the CPU; setting and awaiting it does nothing."""
+    torch.cuda.current_device = lambda: torch.device("cpu")  # type: ignore[assignment]
+    torch.cuda.set_device = lambda device: None
+    torch.cuda.synchronize = lambda device=None: None
+    torch.cuda.manual_seed_all = lambda seed: None
+    original = torch.autocast
+
+    class CpuAutocast(original):  # type: ignore[misc, valid-type]
+        """Autocast for CUDA is off on a CPU: the local backend computes in float32."""
+
+        def __init__(self, device_type: str = "cpu", **kwargs: Any) -> None:
+            if device_type == "cuda":
+                super().__init__("cpu", dtype=torch.bfloat16, enabled=False)
+            else:
+                super().__init__(device_type, **kwargs)
+
+    torch.autocast = CpuAutocast  # type: ignore[misc]
+
+
+def _fsdp_device_mesh() -> None:
+    from skyrl.backends.skyrl_train.distributed import fsdp_utils
+    from torch.distributed import device_mesh
+
+    original = device_mesh.init_device_mesh
+
+    def on_cpu(device_type: str, *args: Any, **kwargs: Any) -> Any:
+        return original("cpu" if device_type == "cuda" else device_type, *args, **kwargs)
+
+    device_mesh.init_device_mesh = on_cpu
+    torch.distributed.device_mesh.init_device_mesh = on_cpu
+    fsdp_utils.init_device_mesh = on_cpu
+    # It moves every non-persistent buffer to CUDA and back to share it among ranks; there is one rank.
+    fsdp_utils._sync_non_persistent_buffers = lambda model, loaded: None

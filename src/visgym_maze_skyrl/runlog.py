@@ -1,0 +1,99 @@
+"""What is kept of a run while it goes on? Append-only logs that a resumed run continues."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from visgym_maze.files import write_text
+from visgym_maze_skyrl.recipe import Recipe, RecipeError, differences, recipe_record
+
+RUN_FILE = "run.json"
+
+
+class StepLog:
+    """A JSON-lines file whose records carry a ``step``.
+
+    Args:
+        path: The file; made on the first record.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Add one line."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def read(self) -> list[dict[str, Any]]:
+        """All whole records; a line that a crash has torn is left out."""
+        if not self.path.is_file():
+            return []
+        records: list[dict[str, Any]] = []
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            try:
+                records.append(json.loads(line))
+            except ValueError:
+                continue
+        return records
+
+    def keep_up_to(self, step: int) -> None:
+        """Drop what a crashed run has written after ``step``, which is played again."""
+        kept = [record for record in self.read() if record["step"] <= step]
+        write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
+
+
+def prepare_folder(folder: Path, recipe: Recipe, *, resume: bool) -> None:
+    """Make the folder of a run, or check that it can be resumed.
+
+    Raises:
+        RecipeError: If it can't be written to, holds a run already, or holds one of another recipe.
+    """
+    run_file = folder / RUN_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise RecipeError(
+            f"cannot write to the folder {folder} ({error.strerror}); choose another with output=FOLDER"
+        ) from error
+    if not resume:
+        if run_file.exists():
+            raise RecipeError(
+                f"the folder {folder} holds a run; go on with --resume, or choose another with output=FOLDER"
+            )
+        write_text(run_file, json.dumps({"recipe": recipe_record(recipe)}, indent=1) + "\n")
+        return
+    if not run_file.exists():
+        raise RecipeError(f"there is no run to resume in {folder}; start one without --resume")
+    changed = differences(recipe, json.loads(run_file.read_text(encoding="utf-8"))["recipe"])
+    if changed:
+        name, (old, new) = next(iter(changed.items()))
+        raise RecipeError(
+            f"the run in {folder} was made with {name}={old}, now it is {new}; resume it with the same "
+            "settings, or start another with output=FOLDER"
+        )
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder for this process.
+
+    Raises:
+        RecipeError: If another process holds it.
+    """
+    with (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RecipeError(
+                f"another run is writing to {folder}; choose another with output=FOLDER"
+            ) from error
+        yield

@@ -1,0 +1,197 @@
+"""How is a run started, stopped and resumed? The functions behind ``examples/train_grpo.py``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from visgym_maze_skyrl.backend import BACKENDS, check_environment, choose_backend
+from visgym_maze_skyrl.recipe import (
+    RECIPES,
+    TINY_MODEL,
+    Recipe,
+    RecipeError,
+    output_folder,
+    override,
+    recipe_named,
+)
+from visgym_maze_skyrl.runlog import StepLog, locked, prepare_folder
+
+EXAMPLES = """examples:
+  python examples/train_grpo.py                                 train the tiny model on this machine
+  python examples/train_grpo.py --recipe smoke                  see every part work, in seconds
+  python examples/train_grpo.py steps=80 learning_rate=5e-4     change fields of the recipe
+  python examples/train_grpo.py model=FOLDER size=9 output=runs/mine
+  python examples/train_grpo.py --resume                        go on after a stop or a crash
+  python examples/train_grpo.py trainer.algorithm.eps_clip_high=0.28   any field of SkyRL's own configuration
+"""
+
+
+def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description="Train a vision-language model on mazes with GRPO (SkyRL).",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--recipe", default="tiny", metavar="NAME", help=f"one of {', '.join(RECIPES)}")
+    parser.add_argument("--backend", default="auto", choices=BACKENDS, help="default: by what is here")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="change a field of the recipe")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a training from the command line; returns the exit code (2 for bad input)."""
+    arguments = parse_arguments(argv)
+    try:
+        check_environment()
+        recipe, passed = override(recipe_named(arguments.recipe), arguments.overrides)
+        backend, why = choose_backend(arguments.backend)
+        print(f"backend: {backend} ({why})", flush=True)
+        train(recipe, backend=backend, passed=passed, resume=arguments.resume)
+    except RecipeError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def train(
+    recipe: Recipe, *, backend: str = "local", passed: list[str] | None = None, resume: bool = False
+) -> dict[str, Any]:
+    """Train, evaluate, save and report.
+
+    Args:
+        recipe: The settings.
+        backend: ``"local"`` or ``"skyrl"``.
+        passed: Overrides in SkyRL's own names.
+        resume: Whether to go on from the newest checkpoint of the run's folder.
+
+    Returns:
+        The content of ``report.json``.
+
+    Raises:
+        RecipeError: If something about the input is wrong; nothing was changed then.
+    """
+    folder = output_folder(recipe).absolute()
+    model_path = resolve_model(recipe.model)
+    recipe.split("eval")
+    prepare_folder(folder, recipe, resume=resume)
+    with locked(folder):
+        run = _run_local if backend == "local" else _run_skyrl
+        return run(recipe, folder, model_path, passed or [], resume)
+
+
+def resolve_model(model: str) -> str:
+    """The folder of the shipped model, an existing folder, or a Hub id.
+
+    Raises:
+        RecipeError: If a path is given that holds no model.
+    """
+    if model == TINY_MODEL:
+        from visgym_maze_skyrl.assets import tiny_model_folder
+
+        return str(tiny_model_folder())
+    path = Path(model).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise RecipeError(f"model={model} has no config.json; give a Hugging Face model folder")
+        return str(path.absolute())
+    if model.startswith((".", "/", "~")):
+        raise RecipeError(f"model={model} does not exist; give a model folder, a Hub id, or {TINY_MODEL!r}")
+    return model
+
+
+def _run_local(
+    recipe: Recipe, folder: Path, model_path: str, passed: list[str], resume: bool
+) -> dict[str, Any]:
+    _quiet(folder)
+    import torch
+
+    torch.set_num_threads(recipe.threads or os.cpu_count() or 1)
+    from rich.console import Console
+
+    from visgym_maze_skyrl.config import skyrl_config
+    from visgym_maze_skyrl.local.experiment import LocalExperiment
+    from visgym_maze_skyrl.progress import ProgressDisplay
+    from visgym_maze_skyrl.recorder import Recorder
+    from visgym_maze_skyrl.report import write_report
+    from visgym_maze_skyrl.trainer import StopTraining, repair_latest
+
+    console = Console(soft_wrap=True)
+    done = repair_latest(folder / "checkpoints") if resume else None
+    cfg = skyrl_config(recipe, folder, model_path, passed, local=True, resume=done is not None)
+    if done is not None:
+        console.print(f"resuming after step {done}")
+        # The evaluation at this step may already be in the log.
+        logged = {record["step"] for record in StepLog(folder / "evaluations.jsonl").read()}
+        cfg.trainer.eval_before_train = done not in logged
+    display = ProgressDisplay(console)
+    experiment = LocalExperiment(cfg, recipe, folder, [Recorder(folder), display])
+    console.print(
+        f"{len(experiment.recipe.split('train'))} training mazes, {recipe.eval_levels} held-out mazes of "
+        f"{recipe.size}x{recipe.size}; output in {output_folder(recipe)}"
+    )
+    restore = _stop_on_interrupt(lambda: _request_stop(experiment, console))
+    try:
+        if done is None or done < recipe.steps:
+            experiment.run()
+    except StopTraining:
+        console.print("stopped after this step; go on with --resume")
+    finally:
+        display.close()
+        restore()
+    report = write_report(folder, recipe, backend="local")
+    for record in report["evaluations"][-2:]:
+        solved = f"{record['report']['successes']}/{record['report']['episodes']}"
+        console.print(f"{record['mode']}: {solved} at step {record['step']}")
+    console.print(f"report: {output_folder(recipe) / 'report.md'}")
+    return report
+
+
+def _run_skyrl(
+    recipe: Recipe, folder: Path, model_path: str, passed: list[str], resume: bool
+) -> dict[str, Any]:
+    raise RecipeError("the backend skyrl is not part of this release; use --backend local")
+
+
+def _quiet(folder: Path) -> None:
+    """Keep bars and notices of the libraries off the screen; must come before they are imported."""
+    import logging
+    import warnings
+
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("TENSORBOARD_DIR", str(folder / "tensorboard"))
+    # SkyRL prints every step in full to stderr; the recorder keeps that log in a file instead.
+    os.environ.setdefault("LOG_LEVEL", "ERROR")
+    from loguru import logger
+
+    logger.remove()
+    import skyrl.utils.log  # noqa: F401 - its import sets the level that is raised here
+
+    logging.getLogger("skyrl").setLevel(logging.WARNING)
+    for module in ("torch", "torchdata", "transformers", "peft"):
+        warnings.filterwarnings("ignore", module=module)
+
+
+def _request_stop(experiment: Any, console: Any) -> None:
+    trainer = getattr(experiment, "trainer", None)
+    if trainer is None or trainer.stop_requested:
+        raise KeyboardInterrupt
+    trainer.stop_requested = True
+    console.print("stopping after this step with a checkpoint; press Ctrl-C again to stop at once")
+
+
+def _stop_on_interrupt(request: Callable[[], None]) -> Callable[[], None]:
+    """Call ``request`` on Ctrl-C; returns what puts the old handler back."""
+    old = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, lambda number, frame: request())
+    return lambda: signal.signal(signal.SIGINT, old)  # type: ignore[func-returns-value]

@@ -1,0 +1,142 @@
+"""How does SkyRL's trainer train on mazes? Both backends share these overrides."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from skyrl.train.config import SamplingParams
+from skyrl.train.evaluate import evaluate
+from skyrl.train.trainer import RayPPOTrainer
+from skyrl.train.utils.callbacks import CallbackInput, TrainingCallback, TrainingControl
+from torchdata.stateful_dataloader import StatefulDataLoader
+
+from visgym_maze.dialogue.trajectory import Trajectory
+from visgym_maze.evaluation import Report
+from visgym_maze.files import write_text
+from visgym_maze_skyrl.recipe import Recipe
+
+LATEST = "latest_ckpt_global_step.txt"
+
+
+class StopTraining(Exception):  # noqa: N818 - a request, not an error
+    """Raised out of SkyRL's loop once a requested stop has been carried out."""
+
+
+@dataclass
+class Evaluation:
+    """One evaluation of the policy on the held-out mazes.
+
+    Attributes:
+        step: Optimisation steps done.
+        mode: ``"greedy"`` or ``"sampled"``.
+        report: The scores.
+        trajectories: The episodes.
+        pass_at_1: SkyRL's own metric, the share of episodes whose last reward is above zero.
+    """
+
+    step: int
+    mode: str
+    report: Report
+    trajectories: list[Trajectory]
+    pass_at_1: float
+
+
+class MazeTrainer(RayPPOTrainer):
+    """SkyRL's trainer with ordered groups, two evaluations, and checkpoints that are whole or absent."""
+
+    recipe: Recipe
+    evaluations: list[Evaluation]
+    stop_requested: bool = False
+
+    def _build_train_dataloader_and_compute_training_steps(self) -> None:
+        """Rows in their own order: the dataset already is the sequence of groups of the whole run."""
+        batch = self.cfg.trainer.train_batch_size
+        self.train_dataloader = StatefulDataLoader(
+            self.train_dataset, batch_size=batch, collate_fn=self.train_dataset.collate_fn, drop_last=True
+        )
+        self.total_training_steps = len(self.train_dataloader)
+
+    @torch.no_grad()
+    async def eval(self, vllm_metrics_scraper: Any = None) -> dict[str, float]:
+        """Play every held-out maze greedily and sampled, on one set of mazes."""
+        metrics: dict[str, float] = {}
+        for mode, temperature in (("greedy", 0.0), ("sampled", self.recipe.eval_temperature)):
+            # Only this field of the configuration differs between the two evaluations.
+            cfg = copy.copy(self.cfg)
+            cfg.generator = copy.copy(self.cfg.generator)
+            base: SamplingParams = self.cfg.generator.sampling_params
+            cfg.generator.eval_sampling_params = replace(base, temperature=temperature)
+            scores = await evaluate(
+                self.eval_dataloader,
+                self.generator,
+                cfg,
+                self.global_step,
+                self.tokenizer,
+                vllm_metrics_scraper=vllm_metrics_scraper,
+            )
+            done = [t for t in self.generator.trajectories if t is not None]
+            report = Report.of(done, goal_rule=self.recipe.goal_rule, mode=mode, temperature=temperature)
+            pass_at_1 = float(scores["eval/all/pass_at_1"])
+            self.evaluations.append(Evaluation(self.global_step, mode, report, done, pass_at_1))
+            metrics[f"eval/{mode}/successes"] = report.successes
+            metrics[f"eval/{mode}/success_rate"] = report.success_rate
+            metrics.update({k.replace("eval/", f"eval/{mode}/", 1): v for k, v in scores.items()})
+        return metrics
+
+    def save_checkpoints(self) -> str:
+        """Write a checkpoint under another name, rename it, then point to it."""
+        final = Path(self.cfg.trainer.ckpt_path)
+        staging = final / ".staging"
+        shutil.rmtree(staging, ignore_errors=True)
+        self.cfg.trainer.ckpt_path = str(staging)
+        try:
+            written = Path(super().save_checkpoints())
+        finally:
+            self.cfg.trainer.ckpt_path = str(final)
+        target = final / written.name
+        shutil.rmtree(target, ignore_errors=True)
+        written.rename(target)
+        shutil.rmtree(staging, ignore_errors=True)
+        write_text(final / LATEST, str(self.global_step))
+        self._cleanup_old_checkpoints()
+        return str(target)
+
+
+class StopWhenAsked(TrainingCallback):
+    """Ends training after the current step, with a checkpoint, once a stop was requested."""
+
+    def on_step_end(self, trainer: Any, callback_input: CallbackInput, control: TrainingControl) -> None:
+        """Ask for a checkpoint if the run shall stop."""
+        if trainer.stop_requested:
+            control.should_save = True
+
+    def on_log(self, trainer: Any, callback_input: CallbackInput, control: TrainingControl) -> None:
+        """The step is complete and saved."""
+        if trainer.stop_requested and "timing/step" in (callback_input.logs or {}):
+            raise StopTraining
+
+
+def repair_latest(folder: Path) -> int | None:
+    """Make the pointer to the newest checkpoint right; needed after a crash between two writes.
+
+    Returns:
+        The step that a resumed run continues from, or None if there is no checkpoint.
+    """
+    shutil.rmtree(folder / ".staging", ignore_errors=True)
+    steps = sorted(
+        int(path.name.removeprefix("global_step_"))
+        for path in folder.glob("global_step_*")
+        if (path / "trainer_state.pt").is_file() and (path / "data.pt").is_file()
+    )
+    if not steps:
+        (folder / LATEST).unlink(missing_ok=True)
+        return None
+    pointer = folder / LATEST
+    if not pointer.is_file() or pointer.read_text(encoding="utf-8").strip() != str(steps[-1]):
+        write_text(pointer, str(steps[-1]))
+    return steps[-1]
