@@ -110,7 +110,7 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         if not len(levels):
             raise ValueError("levels holds no mazes; pass None to make new ones")
         for layout in levels:
-            self._check_shape(layout)
+            self.check_shape(layout)
         limit = moves_within(self.max_turns, self.goal_rule)
         unsolvable = sum(not 0 <= solve(layout).moves <= limit for layout in levels)
         if self.solvable and unsolvable:
@@ -120,7 +120,8 @@ class MazeEnv(gymnasium.Env[Any, Any]):
             )
         return tuple(levels)
 
-    def _check_shape(self, layout: Layout) -> None:
+    def check_shape(self, layout: Layout) -> None:
+        """Raise a ValueError if the maze has another size than this environment."""
         if layout.shape != self.size:
             raise ValueError(
                 f"this environment has size {self.size}, {layout!r} does not; pass size={layout.shape}"
@@ -155,10 +156,11 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         layout = options.get("layout")
         if layout is None:
             layout = self.draw(self.np_random)
-        self._check_shape(layout)
+        self.check_shape(layout)
         self.layout = layout
         self.cell = layout.start
         self.turns = self._moves = 0
+        self._unpaid = 0.0
         self._over = False
         return self._observation(layout), self._info(layout, bumped=False, success=False)
 
@@ -185,7 +187,7 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         terminated = success or chosen is Action.STOP
         truncated = not terminated and self.turns >= self.max_turns
         self._over = terminated or truncated
-        reward = self.reward(
+        reward = self._pay(
             TurnOutcome(
                 turn=self.turns,
                 max_turns=self.max_turns,
@@ -202,7 +204,7 @@ class MazeEnv(gymnasium.Env[Any, Any]):
             )
         )
         info = self._info(layout, bumped=bumped, success=success)
-        return self._observation(layout), float(reward), terminated, truncated, info
+        return self._observation(layout), reward, terminated, truncated, info
 
     def render(self) -> Any:
         """The picture (``"rgb_array"``), the maze as text (``"ansi"``), or None."""
@@ -211,6 +213,13 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         if self.render_mode == "rgb_array":
             return render(self.layout, self.cell, self.style)
         return ascii_view(self.layout, self.cell) if self.render_mode == "ansi" else None
+
+    def _pay(self, outcome: TurnOutcome) -> float:
+        reward = float(self.reward(outcome))
+        if getattr(self.reward, "per_turn", True):
+            return reward
+        self._unpaid += reward
+        return self._unpaid if outcome.terminated or outcome.truncated else 0.0
 
     def _observation(self, layout: Layout) -> Any:
         return observe(self.observe, layout, self.cell, self.style)

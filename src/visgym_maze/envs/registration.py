@@ -29,4 +29,9 @@ def register_all() -> None:
     """Register every configuration once; calling it again changes nothing."""
     for name, kwargs in CONFIGURATIONS.items():
         if name not in gymnasium.registry:
-            gymnasium.register(name, entry_point="visgym_maze.envs.maze:MazeEnv", kwargs=kwargs)
+            gymnasium.register(
+                name,
+                entry_point="visgym_maze.envs.maze:MazeEnv",
+                vector_entry_point="visgym_maze.envs.vector:MazeVectorEnv",
+                kwargs=kwargs,
+            )
