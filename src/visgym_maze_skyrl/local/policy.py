@@ -1,0 +1,99 @@
+"""How does a model folder play? The bridge from the sampling engine to ``visgym_maze.evaluate``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import torch
+from transformers import AutoTokenizer, Qwen3VLForConditionalGeneration
+
+from visgym_maze import MazeDialogue
+from visgym_maze_skyrl.local.chat import ChatCodec
+from visgym_maze_skyrl.local.engine import Engine, Request
+from visgym_maze_skyrl.local.pictures import Picture, PictureReader
+
+
+@dataclass
+class _History:
+    session: str
+    ids: list[int]
+    pictures: list[Picture]
+    messages: int
+
+
+class ModelPolicy:
+    """A Qwen3-VL that answers episodes; fits :func:`visgym_maze.evaluate`.
+
+    Args:
+        engine: Samples the answers.
+        codec: Encodes the conversations.
+        temperature: Above 0, or 0 for greedy answers.
+        max_tokens: Longest answer.
+        name: Part of the session names: policies that share an engine and a name also share
+            random numbers.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        codec: ChatCodec,
+        *,
+        temperature: float = 1.0,
+        max_tokens: int = 16,
+        name: str = "play",
+    ) -> None:
+        self.engine = engine
+        self.codec = codec
+        self.temperature = temperature
+        self.max_tokens = max_tokens
+        self._name = name
+        self._numbers = count()
+        self._histories: WeakKeyDictionary[MazeDialogue, _History] = WeakKeyDictionary()
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        adapter: str | Path | None = None,
+        *,
+        temperature: float = 1.0,
+        max_tokens: int = 16,
+        seed: int = 0,
+        dtype: torch.dtype = torch.float32,
+    ) -> ModelPolicy:
+        """Load a model folder and, if given, a PEFT LoRA adapter on top of it."""
+        model = Qwen3VLForConditionalGeneration.from_pretrained(folder, dtype=dtype)
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        engine = Engine(model, tokenizer, seed=seed)
+        if adapter is not None:
+            engine.load_adapter(adapter)
+        codec = ChatCodec(tokenizer, PictureReader(folder))
+        return cls(engine, codec, temperature=temperature, max_tokens=max_tokens)
+
+    def act(self, dialogues: Sequence[MazeDialogue]) -> list[str]:
+        """Sample one answer per episode, all at once."""
+        histories = [self._history(dialogue) for dialogue in dialogues]
+        samples = self.engine.generate(
+            [Request(h.session, h.ids, h.pictures, self.max_tokens, self.temperature) for h in histories]
+        )
+        for dialogue, history, sample in zip(dialogues, histories, samples, strict=True):
+            closed = sample.ids[-1] == self.codec.end_id
+            history.ids = history.ids + sample.ids + ([] if closed else [self.codec.end_id])
+            history.messages = len(dialogue.messages) + 1
+        return [self.codec.text(sample.ids) for sample in samples]
+
+    def _history(self, dialogue: MazeDialogue) -> _History:
+        history = self._histories.get(dialogue)
+        if history is None or len(dialogue.messages) <= history.messages:
+            ids, pictures = self.codec.first(dialogue.messages)
+            history = _History(f"{self._name}-{next(self._numbers)}", ids, pictures, 0)
+            self._histories[dialogue] = history
+        else:
+            ids, pictures = self.codec.later(dialogue.messages[history.messages :])
+            history.ids = history.ids + ids
+            history.pictures = history.pictures + pictures
+        return history
