@@ -132,7 +132,7 @@ class Layout:
         joined = "".join(lines)
         unknown = set(joined) - {WALL_CHAR, FLOOR_CHAR, START_CHAR, GOAL_CHAR}
         if unknown:
-            raise ValueError(f"unknown characters in an ASCII maze: {sorted(unknown)}")
+            raise ValueError(f"unknown characters in an ASCII maze: {sorted(unknown)[:8]}")
         if joined.count(START_CHAR) != 1 or joined.count(GOAL_CHAR) != 1:
             raise ValueError("an ASCII maze needs exactly one S and one G")
         width = len(lines[0])
@@ -163,7 +163,13 @@ class Layout:
         Raises:
             ValueError: If the maze is malformed or its content does not match ``key``.
         """
-        layout = cls.from_ascii("\n".join(data["maze"]))
+        try:
+            text = "\n".join(data["maze"])
+        except (TypeError, KeyError):
+            raise ValueError(
+                f'the record of a maze is {{"maze": [lines], "key": ...}}, got {str(data)[:80]!r}'
+            ) from None
+        layout = cls.from_ascii(text)
         if data.get("key", layout.key) != layout.key:
             raise ValueError(f"this maze has key {layout.key}, its record says {data['key']}")
         return layout
