@@ -229,14 +229,14 @@ class MazeGenerator(SkyRLVLMGymGenerator):
                 env.abort(StopReason.CONTEXT_LIMIT)
                 return "length"
             text, ended = await self._answer(tokens, session, sampling, cache_salt)
-            result = await self._in_env(env.step, text)
-            tokens.rewards[-1] = float(result["reward"])
-            if result["done"]:
+            observations, reward, done = await self._step(env, text)
+            tokens.rewards[-1] = reward
+            if done:
                 return "stop"
             if not ended:
                 # Close an answer that ran into its token limit, as the chat template would.
                 tokens.add([self._eos], trained=False)
-            ids, features = await self._render_observation(result["observations"])
+            ids, features = await self._render_observation(observations)
             offset = len(tokens.ids)
             tokens.add(ids, trained=False)
             tokens.add_features(features, offset)
@@ -308,6 +308,15 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             raise RolloutFault(StopReason.TIMEOUT, f"no answer within {self.env_timeout} s") from error
         except Exception as error:
             raise RolloutFault(StopReason.ERROR, f"{type(error).__name__}: {str(error)[:200]}") from error
+
+    async def _step(self, env: MazeTextEnv, text: str) -> tuple[list[Message], float, bool]:
+        result = await self._in_env(env.step, text)
+        try:
+            return list(result["observations"]), float(result["reward"]), bool(result["done"])
+        except (TypeError, KeyError, ValueError) as error:
+            raise RolloutFault(
+                StopReason.ERROR, f"the environment's step returned no result ({error})"
+            ) from error
 
     async def _close(self, env: MazeTextEnv, session: str) -> None:
         try:
