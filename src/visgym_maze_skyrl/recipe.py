@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import typing
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -214,14 +215,32 @@ class Recipe:
         The train split of a small size holds fewer mazes than ``train_levels``; it is then as large
         as it can be.
         """
-        n = {"train": self.train_levels}.get(role, self.eval_levels)
-        options: dict[str, Any] = {"generator": self.maze_generator, "endpoints": self.endpoints}
+        training = role == "train"
+        n = self.train_levels if training else self.eval_levels
+        # Held-out mazes are the same for every seed, so that runs can be compared maze by maze.
+        seed = self.seed if training else 0
         try:
-            # Held-out mazes are the same for every seed, so that runs can be compared maze by maze.
-            seed, at_most = (self.seed, True) if role == "train" else (0, False)
-            return Split.make(role, self.size, n, seed, self.max_moves, at_most=at_most, **options)
+            return _make_split(
+                role,
+                self.size,
+                n,
+                seed,
+                self.max_moves,
+                self.maze_generator,
+                self.endpoints,
+                at_most=training,
+            )
         except ValueError as error:
             raise RecipeError(str(error)) from error
+
+
+@lru_cache(maxsize=8)
+def _make_split(
+    role: str, size: int, n: int, seed: int, max_moves: int, generator: str, endpoints: str, *, at_most: bool
+) -> Split:
+    return Split.make(
+        role, size, n, seed, max_moves, generator=generator, endpoints=endpoints, at_most=at_most
+    )
 
 
 _TINY = Recipe()

@@ -15,6 +15,7 @@ from visgym_maze_skyrl.local.chat import ChatCodec
 from visgym_maze_skyrl.local.client import LocalClient
 from visgym_maze_skyrl.local.engine import Engine
 from visgym_maze_skyrl.local.pictures import PictureReader
+from visgym_maze_skyrl.local.sampling import forbidden_tokens
 from visgym_maze_skyrl.trainer import MazeTrainer
 
 shims.install()
@@ -39,6 +40,8 @@ class LocalTrainer(MazeTrainer):
         worker.init_worker_process_group()
         worker.init_model(self.cfg.trainer.policy.model.path, self.total_training_steps)
         worker._set_pad_token_id(self.tokenizer.pad_token_id)
+        vocabulary = worker.model.model.config.get_text_config().vocab_size
+        worker.forbid(forbidden_tokens(self.tokenizer, vocabulary))
         self.policy_model = worker  # type: ignore[assignment]
         self.dispatch = LocalDispatch(worker, self.cfg, self.inference_engine_client)  # type: ignore[assignment]
 

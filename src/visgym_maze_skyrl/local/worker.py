@@ -44,6 +44,21 @@ class LocalPolicyWorker(FSDPPolicyWorkerBase):
             {name: _full(tensor) for name, tensor in self.model.model.state_dict().items()}
         )
 
+    def forbid(self, tokens: torch.Tensor) -> None:
+        """Give tokens that the engine never samples no probability here either.
+
+        Otherwise the two would disagree by the probability mass that the engine takes from them.
+
+        Args:
+            tokens: bool of shape ``(vocabulary,)``, True for a forbidden token.
+        """
+
+        def mask(module: Any, inputs: Any, logits: torch.Tensor) -> torch.Tensor:
+            # Finite, so that probability times log-probability is zero in an entropy and not NaN.
+            return logits.masked_fill(tokens, -1e4)
+
+        self.model.model.get_output_embeddings().register_forward_hook(mask)
+
     def _set_numa_affinity(self, rank: int) -> None:
         """Leave the threads where they are."""
 

@@ -1,0 +1,225 @@
+"""SkyRL's real trainer, worker, checkpoints and exports, on a tiny model with real pictures."""
+
+import dataclasses
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file
+from transformers import AutoModelForImageTextToText, AutoProcessor
+
+from visgym_maze import Trajectory, role_of
+from visgym_maze_skyrl.recipe import RecipeError
+from visgym_maze_skyrl.runlog import StepLog, locked
+from visgym_maze_skyrl.train import train
+from visgym_maze_skyrl.trainer import repair_latest
+
+pytestmark = pytest.mark.train
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "train_grpo.py"
+STEPS = 4
+
+
+def arguments(smoke, output):
+    """The recipe as a command line."""
+    fields = ("model", "max_turns", "max_new_tokens", "eval_levels", "threads", "steps", "checkpoint_every")
+    fields += ("reward_step", "reward_bump", "eval_every")
+    pairs = [f"{name}={getattr(smoke, name)}" for name in fields]
+    return [sys.executable, str(EXAMPLE), "--recipe", "smoke", f"output={output}", *pairs]
+
+
+@pytest.fixture(scope="module")
+def recipe(smoke):
+    # A random model never succeeds; the bump cost gives its groups the variance that a gradient needs.
+    return dataclasses.replace(
+        smoke, steps=STEPS, checkpoint_every=2, eval_every=2, reward_step=-0.01, reward_bump=-0.1
+    )
+
+
+@pytest.fixture(scope="module")
+def run(recipe, tmp_path_factory):
+    """An uninterrupted run: its folder and report."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    return folder, train(dataclasses.replace(recipe, output=str(folder)))
+
+
+def maze_sequence(folder):
+    return [(r["step"], r["groups"]) for r in StepLog(folder / "groups.jsonl").read()]
+
+
+def adapter(folder, step=STEPS):
+    return load_file(folder / "exports" / f"global_step_{step}" / "policy" / "adapter_model.safetensors")
+
+
+def test_every_group_of_every_step_played_one_maze_and_no_two_the_same(run, recipe):
+    sequence = maze_sequence(run[0])
+    assert [step for step, _ in sequence] == list(range(1, STEPS + 1))
+    for _, groups in sequence:
+        assert len(groups) == recipe.mazes_per_step
+        assert all(len(group["keys"]) == 1 for group in groups)
+        assert len({group["keys"][0] for group in groups}) == len(groups)
+
+
+def test_training_mazes_never_are_evaluation_mazes(run, recipe):
+    trained = {key for _, groups in maze_sequence(run[0]) for group in groups for key in group["keys"]}
+    for path in (run[0] / "trajectories").glob("*.jsonl"):
+        for line in path.read_text().splitlines():
+            layout = Trajectory.from_dict(json.loads(line)).layout
+            assert layout.key not in trained
+            assert role_of(layout) == "eval"
+
+
+def test_rollout_and_trainer_agree_on_log_probabilities(run):
+    for record in StepLog(run[0] / "metrics.jsonl").read():
+        assert record["policy/rollout_train_logprobs_abs_diff_max"] <= 1e-4
+        assert record["policy/grad_norm"] > 0
+
+
+def test_the_report_says_what_was_measured(run, recipe):
+    folder, report = run
+    assert report == json.loads((folder / "report.json").read_text())
+    modes = [(r["step"], r["mode"]) for r in report["evaluations"]]
+    assert modes == [(step, mode) for step in (0, 2, 4) for mode in ("greedy", "sampled")]
+    for record in report["evaluations"]:
+        scores = record["report"]
+        assert scores["episodes"] == scores["ceiling"] == recipe.eval_levels
+        assert scores["interval"][0] <= scores["success_rate"] <= scores["interval"][1]
+    assert report["steps_done"] == STEPS
+    assert report["seconds_per_step"] > 0
+    assert report["turns_per_second"] > 0
+    text = (folder / "report.md").read_text()
+    assert "95 % interval" in text
+    assert "0/4" in text
+    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_exports_load_with_stock_peft_and_touch_the_language_model_only(run, model_folder):
+    export = run[0] / "exports" / f"global_step_{STEPS}" / "policy"
+    weights = adapter(run[0])
+    assert weights
+    assert all("language_model" in name and "visual" not in name for name in weights)
+    assert any(tensor.abs().max() > 0 for name, tensor in weights.items() if "lora_B" in name)
+    base = AutoModelForImageTextToText.from_pretrained(model_folder, dtype=torch.float32)
+    PeftModel.from_pretrained(base, export)
+    AutoProcessor.from_pretrained(export)
+
+
+def test_a_run_killed_in_the_middle_of_a_step_resumes_as_if_nothing_had_happened(run, recipe, tmp_path):
+    folder = tmp_path / "killed"
+    process = subprocess.Popen(
+        arguments(recipe, folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    log = StepLog(folder / "metrics.jsonl")
+    deadline = time.monotonic() + 120
+    while len(log.read()) < 3:  # the checkpoint is at step 2, so step 3 has to be played again
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(0.1)
+    process.kill()
+    process.wait()
+    assert repair_latest(folder / "checkpoints") == 2
+    report = train(dataclasses.replace(recipe, output=str(folder)), resume=True)
+    assert report["steps_done"] == STEPS
+    assert maze_sequence(folder) == maze_sequence(run[0])
+    assert [(r["step"], r["mode"]) for r in report["evaluations"]] == [
+        (r["step"], r["mode"]) for r in run[1]["evaluations"]
+    ]
+    ours, whole = adapter(folder), adapter(run[0])
+    for name in whole:
+        torch.testing.assert_close(ours[name], whole[name], rtol=1e-4, atol=1e-5)
+
+
+def test_ctrl_c_stops_after_the_step_with_a_checkpoint(recipe, tmp_path):
+    folder = tmp_path / "stopped"
+    longer = dataclasses.replace(recipe, steps=500, eval_every=1000, checkpoint_every=1000)
+    process = subprocess.Popen(
+        arguments(longer, folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    log = StepLog(folder / "metrics.jsonl")
+    deadline = time.monotonic() + 120
+    while not log.read():
+        assert process.poll() is None, process.stdout.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert output.startswith("backend: local")
+    assert "go on with --resume" in output
+    done = log.read()[-1]["step"]
+    assert repair_latest(folder / "checkpoints") == done
+    assert json.loads((folder / "report.json").read_text())["steps_done"] == done
+
+
+def test_the_vision_tower_is_trained_when_all_weights_are(recipe, model_folder, tmp_path):
+    folder = tmp_path / "full"
+    train(dataclasses.replace(recipe, output=str(folder), lora_rank=0, steps=1, checkpoint_every=1))
+    before = load_file(model_folder / "model.safetensors")
+    after = load_file(folder / "exports" / "global_step_1" / "policy" / "model.safetensors")
+    changed = {name for name in before if not torch.equal(after[name], before[name].to(after[name].dtype))}
+    assert any("visual" in name for name in changed)
+    assert any("language_model" in name for name in changed)
+
+
+def test_a_run_that_is_already_complete_resumes_to_its_report(run, recipe):
+    folder, report = run
+    again = train(dataclasses.replace(recipe, output=str(folder)), resume=True)
+    assert again["evaluations"] == report["evaluations"]
+
+
+def snapshot(folder):
+    return {p: p.stat().st_mtime_ns for p in sorted(folder.rglob("*")) if p.name != ".lock"}
+
+
+@pytest.mark.parametrize(
+    ("change", "resume", "message"),
+    [
+        ({}, False, "holds a run"),
+        ({"seed": 3}, True, "was made with seed=0, now it is 3"),
+        ({"learning_rate": 0.5}, True, "learning_rate=0.001"),
+    ],
+    ids=["no resume", "another seed", "another learning rate"],
+)
+def test_a_run_folder_is_left_untouched_by_bad_input(run, recipe, change, resume, message):
+    folder = run[0]
+    before = snapshot(folder)
+    with pytest.raises(RecipeError, match=message):
+        train(dataclasses.replace(recipe, output=str(folder), **change), resume=resume)
+    assert snapshot(folder) == before
+
+
+def test_a_second_run_in_the_same_folder_is_refused(run, recipe):
+    with locked(run[0]), pytest.raises(RecipeError, match="another run is writing"):
+        train(dataclasses.replace(recipe, output=str(run[0])), resume=True)
+
+
+def test_torn_checkpoints_are_passed_over(tmp_path):
+    for step, names in ((2, ("trainer_state.pt", "data.pt")), (4, ("trainer_state.pt",))):
+        folder = tmp_path / f"global_step_{step}"
+        folder.mkdir()
+        for name in names:
+            (folder / name).touch()
+    (tmp_path / ".staging" / "global_step_6").mkdir(parents=True)
+    (tmp_path / "latest_ckpt_global_step.txt").write_text("")
+    assert repair_latest(tmp_path) == 2
+    assert (tmp_path / "latest_ckpt_global_step.txt").read_text() == "2"
+    assert not (tmp_path / ".staging").exists()
+    assert repair_latest(tmp_path / "nothing") is None
+
+
+def test_a_torn_line_of_a_log_is_left_out(tmp_path):
+    log = StepLog(tmp_path / "log.jsonl")
+    for step in (1, 2, 3):
+        log.append({"step": step})
+    with log.path.open("a") as file:
+        file.write('{"step": 4, "los')
+    assert [r["step"] for r in log.read()] == [1, 2, 3]
+    log.keep_up_to(2)
+    assert log.path.read_text() == '{"step": 1}\n{"step": 2}\n'
