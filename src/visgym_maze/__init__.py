@@ -15,10 +15,14 @@ from visgym_maze.groups import Group, GroupSampler
 from visgym_maze.policies import ChatPolicy, OraclePolicy, Policy, RandomPolicy
 from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome
 from visgym_maze.rollouts import rollout
+from visgym_maze.view.first_person import render_first_person
+from visgym_maze.view.first_person_view import FirstPerson
 from visgym_maze.view.frames import render
-from visgym_maze.view.png import data_uri, png_bytes
+from visgym_maze.view.named import VIEWS
 from visgym_maze.view.style import STYLES, Style
 from visgym_maze.view.text import ascii_view
+from visgym_maze.view.top_down import TopDown, data_uri, png_bytes
+from visgym_maze.view.view import Camera, View
 from visgym_maze.world.algorithms import GENERATORS, Braided
 from visgym_maze.world.dynamics import Action, transition
 from visgym_maze.world.endpoints import ENDPOINTS
@@ -34,11 +38,14 @@ __all__ = [
     "ENDPOINTS",
     "GENERATORS",
     "STYLES",
+    "VIEWS",
     "Action",
     "Braided",
+    "Camera",
     "Cell",
     "ChatPolicy",
     "FailureReason",
+    "FirstPerson",
     "Group",
     "GroupSampler",
     "Layout",
@@ -59,10 +66,12 @@ __all__ = [
     "SplitSpec",
     "StopReason",
     "Style",
+    "TopDown",
     "Trajectory",
     "Turn",
     "TurnOutcome",
     "TurnResult",
+    "View",
     "ascii_view",
     "data_uri",
     "demonstrate",
@@ -74,6 +83,7 @@ __all__ = [
     "picture_urls",
     "png_bytes",
     "render",
+    "render_first_person",
     "role_of",
     "rollout",
     "solve",

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
-from string import Template
+from operator import index
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from visgym_maze.dialogue.parsing import DIALECTS, ParseFailure, parse
-from visgym_maze.dialogue.prompts import PromptTemplate, prompt_named
+from visgym_maze.dialogue.content import Message, Shown, picture_urls, user_message
+from visgym_maze.dialogue.dialects import DIALECTS, Actions
+from visgym_maze.dialogue.history import assemble
+from visgym_maze.dialogue.parsing import ParseFailure, parse
+from visgym_maze.dialogue.prompts import PromptTemplate, later_text, prompt_named
 from visgym_maze.dialogue.trajectory import StopReason, Trajectory, Turn
 from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome
-from visgym_maze.view.frames import WALL
-from visgym_maze.view.png import data_uri, encode_png, to_data_uri
+from visgym_maze.view.named import view_named
 from visgym_maze.view.style import Style, style_named
-from visgym_maze.view.text import ascii_view
+from visgym_maze.view.top_down import plain_view
+from visgym_maze.view.view import Blank, View, first_heading
 from visgym_maze.world.dynamics import Action, transition
 from visgym_maze.world.layout import Cell, Layout
 from visgym_maze.world.solver import solve
 
-Message = dict[str, Any]
-"""A chat message in OpenAI's form: ``role``, and ``content`` as a string or a list of parts."""
+__all__ = ["GOAL_RULES", "OBSERVE", "MazeDialogue", "Message", "TurnResult", "picture_urls"]
 
 OBSERVE = ("image", "text", "both", "blank")
 GOAL_RULES = ("stop", "reach")
+
+# The records of a turn are made at every step, and a NamedTuple's own constructor, which calls this one,
+# takes twice as long.
+_new = tuple.__new__
+_STOP = Action.STOP
+_SPARSE = RewardSpec()
 
 
 class TurnResult(NamedTuple):
     """What :meth:`MazeDialogue.step` returns.
 
     Attributes:
-        messages: Messages that follow the answer, empty once the episode is over.
+        messages: Messages that follow the answer, empty once the episode is over. They are the
+            caller's own.
         reward: What the turn earned.
         terminated: Whether the episode ended by what the agent did.
         truncated: Whether it ended at the turn cap.
@@ -55,7 +60,7 @@ class MazeDialogue:
     """One episode of a maze as a chat: text answers in, messages with pictures out.
 
     Description:
-        The policy sees the maze and answers with one action per turn, until it stops, reaches the
+        The policy sees the maze and answers with an action per turn, until it stops, reaches the
         goal or has used up its turns.
     Action Space:
         Text; see :func:`visgym_maze.dialogue.parsing.parse` for the dialects. An answer without an
@@ -75,12 +80,17 @@ class MazeDialogue:
         reward: Called once per turn.
         dialect: ``"tag"``, ``"tuple"`` or ``"json"``.
         prompt: Name of a prompt, path of a ``.json`` file, or a template.
-        observe: ``"image"``; ``"text"`` (the maze in ASCII); ``"both"``; or ``"blank"``, an empty
-            picture of the same size, as a control that no policy can solve by sight.
-        style: Look of the pictures.
-        image_mode: ``"palette"`` or ``"rgb"`` PNG.
+        observe: ``"image"``; ``"text"`` (what the picture shows, in characters or words); ``"both"``; or
+            ``"blank"``, an empty picture of the same size, as a control that no policy can solve by
+            sight.
+        style: Look of the pictures, as the short form of ``view=TopDown(style)``.
+        image_mode: ``"palette"`` or ``"rgb"`` PNG, as the short form of ``view=TopDown(mode=...)``.
+        view: What the policy gets to see: a name (see :data:`visgym_maze.view.named.VIEWS`) or a
+            view; takes the place of ``style`` and ``image_mode``.
         goal_rule: ``"stop"``: the agent has to stop on the goal. ``"reach"``: standing there ends it.
         feedback: Whether the policy is told what its last answer did.
+        max_moves_per_turn: How many actions, stop included, one answer may hold. The first wall
+            ends the turn.
 
     Raises:
         ValueError: If an argument is none of its choices, or the goal can't be reached.
@@ -97,41 +107,42 @@ class MazeDialogue:
         observe: str = "image",
         style: str | Style = "visgym",
         image_mode: str = "palette",
+        view: str | View | None = None,
         goal_rule: str = "stop",
         feedback: bool = True,
+        max_moves_per_turn: int = 1,
     ) -> None:
-        if max_turns < 1:
-            raise ValueError(f"max_turns must be at least 1, got {max_turns}")
-        for name, value, known in (
-            ("dialect", dialect, DIALECTS),
-            ("observe", observe, OBSERVE),
-            ("goal_rule", goal_rule, GOAL_RULES),
-        ):
-            if value not in known:
-                raise ValueError(f"unknown {name} {value!r}; known: {', '.join(known)}")
         self.layout = layout
-        self.max_turns = max_turns
-        self.reward: RewardFunction = RewardSpec() if reward is None else reward
-        self.dialect = dialect
+        self.max_turns = _at_least_one("max_turns", max_turns)
+        self.max_moves_per_turn = _at_least_one("max_moves_per_turn", max_moves_per_turn)
+        self.reward: RewardFunction = _SPARSE if reward is None else reward
+        self.dialect = _one_of("dialect", dialect, DIALECTS)
         self.prompt = prompt_named(prompt)
-        self.observe = observe
-        self.style = style_named(style)
-        self.image_mode = image_mode
-        self.goal_rule = goal_rule
+        self.observe = _one_of("observe", observe, OBSERVE)
+        self.goal_rule = _one_of("goal_rule", goal_rule, GOAL_RULES)
         self.feedback = feedback
+        if view is None:
+            view = plain_view(style_named(style), image_mode)
+        elif style != "visgym" or image_mode != "palette":
+            raise ValueError("give either view or style and image_mode, which a view has of its own")
+        self.view = view_named(view)
+        self._camera = (Blank(self.view) if observe == "blank" else self.view).camera(layout)
         self._distances = solve(layout).table
-        self._start_distance = self._distance(layout.start)
+        self._start_distance = self._distances[layout.start[0] * layout.width + layout.start[1]]
         if self._start_distance < 0:
             raise ValueError(f"the goal of {layout!r} cannot be reached from its start")
-        self._started = False
+        self._first_heading = first_heading(layout)
+        self._pays_per_turn: bool = getattr(self.reward, "per_turn", True)
         self._clear()
 
     def _clear(self) -> None:
         self.cell: Cell = self.layout.start
         self.turns: list[Turn] = []
-        self.messages: list[Message] = []
         self.stop_reason: StopReason | None = None
-        self._moves = 0
+        self._heading: Action = self._first_heading
+        self._visited: list[Cell] = [self.layout.start]
+        self._shown: list[Shown] = []
+        self._distance = self._start_distance
         self._well_formed = 0
         self._unpaid = 0.0
 
@@ -142,11 +153,15 @@ class MazeDialogue:
             The first messages: a system message if the prompt has one, and a user message.
         """
         self._clear()
-        self._started = True
-        if self.prompt.system:
-            self.messages.append({"role": "system", "content": self.prompt.system})
-        self.messages.append({"role": "user", "content": self._content(self._task_text())})
-        return list(self.messages)
+        task = self.prompt.first_text(
+            max_turns=self.max_turns,
+            dialect=self.dialect,
+            goal_rule=self.goal_rule,
+            legend=self.view.legend(picture=self.observe != "text"),
+            max_actions=self.max_moves_per_turn,
+        )
+        self._shown.append(self._look(task))
+        return self.messages
 
     def step(self, text: str) -> TurnResult:
         """Play one answer.
@@ -159,58 +174,51 @@ class MazeDialogue:
 
         Raises:
             RuntimeError: If the episode has not begun or is over.
+            TypeError: If the answer is no string.
         """
-        if not self._started:
-            raise RuntimeError("call reset() before the first step()")
-        if self.stop_reason is not None:
-            raise RuntimeError(f"the episode is over ({self.stop_reason}); call reset() for another")
-        parsed = parse(text, self.dialect)
-        before, bumped, stopped = self.cell, False, False
+        if self.stop_reason is not None or not self._shown:
+            raise RuntimeError(self._why_closed())
+        parsed = parse(text, self.dialect, self.max_moves_per_turn)
         if isinstance(parsed, ParseFailure):
-            action, failure, well_formed = None, str(parsed.reason), False
+            word, failure, well_formed = None, parsed.reason.value, False
+            path, bumped, stopped = (), False, False
         else:
-            action, failure, well_formed = parsed.action, None, parsed.well_formed
-            stopped = action is Action.STOP
-            self.cell, bumped = transition(self.layout, before, action)
-        self._moves += self.cell != before
+            word, failure, well_formed = parsed.word, None, parsed.well_formed
+            path, bumped, stopped = self._walk(parsed.actions)
         self._well_formed += well_formed
-        number = len(self.turns) + 1
-
-        on_goal = self.cell == self.layout.goal
-        success = on_goal and (stopped or self.goal_rule == "reach")
+        number, before, layout = len(self.turns) + 1, self._distance, self.layout
+        cell = self.cell
+        self._distance = after = self._distances[cell[0] * layout.width + cell[1]]
+        success = after == 0 and (stopped or self.goal_rule == "reach")
         terminated = success or stopped
         truncated = not terminated and number >= self.max_turns
-        reward = self._pay(
-            TurnOutcome(
-                turn=number,
-                max_turns=self.max_turns,
-                distance_before=self._distance(before),
-                distance_after=self._distance(self.cell),
-                start_distance=self._start_distance,
-                moves=self._moves,
-                acted=failure is None,
-                bumped=bumped,
-                well_formed=self._well_formed,
-                terminated=terminated,
-                truncated=truncated,
-                success=success,
-            )
+        outcome = (
+            number,
+            self.max_turns,
+            before,
+            after,
+            self._start_distance,
+            len(self._visited) - 1,
+            failure is None,
+            bumped,
+            self._well_formed,
+            terminated,
+            truncated,
+            success,
         )
-        feedback = self._feedback_text(failure, bumped)
-        word = None if action is None else action.word
-        turn = Turn(text, word, failure, well_formed, self.cell, bumped, reward, feedback)
+        reward = self._pay(_new(TurnOutcome, outcome))
+        feedback = self.prompt.feedback(failure, len(path), bumped)
+        turn = _new(Turn, (text, word, failure, well_formed, cell, bumped, reward, feedback, path))
         self.turns.append(turn)
-        self.messages.append({"role": "assistant", "content": text})
         if terminated or truncated:
             self.stop_reason = (
                 StopReason.GOAL if success else StopReason.WRONG_STOP if terminated else StopReason.TURN_LIMIT
             )
             return TurnResult([], reward, terminated, truncated, turn)
-        shown = feedback if self.feedback else ""
-        later = self.prompt.later_text(feedback=shown, turn=number, max_turns=self.max_turns)
-        message: Message = {"role": "user", "content": self._content(later)}
-        self.messages.append(message)
-        return TurnResult([message], reward, False, False, turn)
+        told = feedback if self.feedback else ""
+        shown = self._look(later_text(self.prompt.later, told, number, self.max_turns))
+        self._shown.append(shown)
+        return _new(TurnResult, ([user_message(shown)], reward, False, False, turn))
 
     def abort(self, reason: StopReason) -> None:
         """End the episode from outside, for example because the context is full.
@@ -220,25 +228,34 @@ class MazeDialogue:
         if self.stop_reason is None:
             self.stop_reason = reason
 
-    def conversation(self, history: int | None = None) -> list[Message]:
+    @property
+    def messages(self) -> list[Message]:
+        """The whole conversation so far, in fresh messages."""
+        return self.conversation()
+
+    def conversation(self, history: int | None = None, images: int | None = None) -> list[Message]:
         """The messages so far, as a policy without memory of its own gets them.
 
         Args:
             history: Keep the first user message and the last ``history`` answers with what follows
                 each; None keeps everything.
+            images: Keep the pictures of the last ``images`` user messages, and put the prompt's
+                text ``omitted`` in place of the others; None keeps all.
+
+        Returns:
+            Fresh messages: changing them changes nothing here.
         """
-        if history is None:
-            return list(self.messages)
-        if history < 0:
-            raise ValueError(f"history must be at least 0, got {history}")
-        head = 2 if self.prompt.system else 1
-        cut = max(head, len(self.messages) - 2 * history) if history else len(self.messages)
-        if cut == head:
-            return list(self.messages)
-        if history == 0:
-            # Without any past, the newest picture goes with the task text itself.
-            return [*self.messages[: head - 1], {"role": "user", "content": self._content(self._task_text())}]
-        return [*self.messages[:head], *self.messages[cut:]]
+        if not self._shown:
+            return []
+        answers = [turn.text for turn in self.turns]
+        return assemble(
+            self.prompt.system,
+            self._shown,
+            answers,
+            history=history,
+            images=images,
+            omitted=self.prompt.omitted,
+        )
 
     def trajectory(self, *, group: int | None = None, rollout: int | None = None, **info: Any) -> Trajectory:
         """The record of the episode so far."""
@@ -251,55 +268,54 @@ class MazeDialogue:
         """Whether the episode is over."""
         return self.stop_reason is not None
 
-    def _task_text(self) -> str:
-        return self.prompt.first_text(
-            max_turns=self.max_turns, dialect=self.dialect, goal_rule=self.goal_rule
-        )
+    def _why_closed(self) -> str:
+        if not self._shown:
+            return "call reset() before the first step()"
+        return f"the episode is over ({self.stop_reason}); call reset() for another"
 
-    def _distance(self, cell: Cell) -> int:
-        return self._distances[cell[0] * self.layout.width + cell[1]]
+    def _walk(self, actions: Actions) -> tuple[tuple[Cell, ...], bool, bool]:
+        """Play the actions up to the first wall, or the goal if reaching it ends the episode.
+
+        Returns:
+            The cells entered, whether a wall was in the way, and whether the agent stopped.
+        """
+        path: tuple[Cell, ...] = ()
+        for action in actions:
+            if action is _STOP:
+                return path, False, True
+            self._heading = action
+            cell, bumped = transition(self.layout, self.cell, action)
+            if bumped:
+                return path, True, False
+            self.cell = cell
+            self._visited.append(cell)
+            path = (*path, cell)
+            if cell == self.layout.goal and self.goal_rule == "reach":
+                break
+        return path, False, False
 
     def _pay(self, outcome: TurnOutcome) -> float:
         reward = float(self.reward(outcome))
-        if getattr(self.reward, "per_turn", True):
+        if self._pays_per_turn:
             return reward
         self._unpaid += reward
         return self._unpaid if outcome.terminated or outcome.truncated else 0.0
 
-    def _feedback_text(self, failure: str | None, bumped: bool) -> str:
-        if failure is not None:
-            return Template(self.prompt.invalid).substitute(reason=failure.replace("_", " "))
-        return self.prompt.blocked if bumped else self.prompt.moved
-
-    def _content(self, text: str) -> list[dict[str, Any]]:
-        parts: list[dict[str, Any]] = []
-        if self.observe in ("text", "both"):
-            text = f"{text}\n{ascii_view(self.layout, self.cell)}"
-        if text:
-            parts.append({"type": "text", "text": text})
-        if self.observe != "text":
-            parts.append({"type": "image_url", "image_url": {"url": self._picture()}})
-        return parts
-
-    def _picture(self) -> str:
-        if self.observe == "blank":
-            return _blank_uri(self.layout.height, self.layout.width, self.style)
-        return data_uri(self.layout, self.cell, self.style, self.image_mode)
+    def _look(self, text: str) -> Shown:
+        camera, observe = self._camera, self.observe
+        describe = camera.text if observe in ("text", "both") else camera.caption
+        scene = describe(self.cell, self._visited, self._heading)
+        url = None if observe == "text" else camera.data_uri(self.cell, self._visited, self._heading)
+        return _new(Shown, (text, scene, url))
 
 
-@lru_cache(maxsize=64)
-def _blank_uri(height: int, width: int, style: Style) -> str:
-    frame = np.empty((*style.picture_size(height, width), 3), dtype=np.uint8)
-    frame[:] = style.palette[WALL]
-    return to_data_uri(encode_png(frame))
+def _at_least_one(name: str, value: int) -> int:
+    if index(value) < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+    return index(value)
 
 
-def picture_urls(messages: Sequence[Message]) -> list[str]:
-    """The image URLs in some messages, in order."""
-    return [
-        part["image_url"]["url"]
-        for message in messages
-        if isinstance(message["content"], list)
-        for part in message["content"]
-        if part.get("type") == "image_url"
-    ]
+def _one_of(name: str, value: str, known: Any) -> str:
+    if value not in known:
+        raise ValueError(f"unknown {name} {value!r}; known: {', '.join(known)}")
+    return value

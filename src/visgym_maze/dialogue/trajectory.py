@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from visgym_maze.world.layout import Cell, Layout
 
@@ -27,19 +26,19 @@ class StopReason(StrEnum):
     """The environment took too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """One answer and what came of it.
 
     Attributes:
         text: The answer as the policy gave it.
-        action: The action's word, or None if the answer named none.
+        action: The action's word (several are joined by commas), or None if the answer named none.
         failure: Why it named none, or None.
         well_formed: Whether the answer held nothing but what the format asks for.
         cell: Where the agent stands after the turn.
         bumped: Whether it walked into a wall.
         reward: What the turn earned.
         feedback: What the policy is told about it.
+        path: The cells that the agent entered, in order.
     """
 
     text: str
@@ -50,6 +49,7 @@ class Turn:
     bumped: bool
     reward: float
     feedback: str
+    path: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,13 @@ class Trajectory:
     @property
     def moves(self) -> int:
         """Cells walked."""
-        cells = [self.layout.start, *(turn.cell for turn in self.turns)]
-        return sum(a != b for a, b in pairwise(cells))
+        return sum(len(turn.path) for turn in self.turns)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dictionary that :meth:`from_dict` reads back."""
         return {
             "layout": self.layout.to_dict(),
-            "turns": [{**asdict(turn), "cell": list(turn.cell)} for turn in self.turns],
+            "turns": [_turn_to_dict(turn) for turn in self.turns],
             "stop_reason": None if self.stop_reason is None else str(self.stop_reason),
             "success": self.success,
             "max_turns": self.max_turns,
@@ -109,10 +108,22 @@ class Trajectory:
         reason = data["stop_reason"]
         return cls(
             layout=Layout.from_dict(data["layout"]),
-            turns=tuple(Turn(**{**turn, "cell": tuple(turn["cell"])}) for turn in data["turns"]),
+            turns=tuple(_turn_from_dict(turn) for turn in data["turns"]),
             stop_reason=None if reason is None else StopReason(reason),
             max_turns=data["max_turns"],
             group=data["group"],
             rollout=data["rollout"],
             info=data["info"],
         )
+
+
+def _turn_to_dict(turn: Turn) -> dict[str, Any]:
+    return {**turn._asdict(), "cell": list(turn.cell), "path": [list(cell) for cell in turn.path]}
+
+
+def _turn_from_dict(data: dict[str, Any]) -> Turn:
+    cells: dict[str, Any] = {
+        "cell": tuple(data["cell"]),
+        "path": tuple((row, column) for row, column in data["path"]),
+    }
+    return Turn(**{**data, **cells})

@@ -1,9 +1,9 @@
-"""How does a picture become the bytes of a PNG, and a data URI?
+"""How do pixels become the bytes of a PNG file, and a data URI?
 
-A maze picture repeats itself: each row of cells is one of few patterns. So every row of cells is
-compressed once, with a full flush that ends its deflate block on a byte boundary, and a picture is the
-concatenation of cached rows (RFC 1951, 3.2.4; zlib's Z_FULL_FLUSH) with the checksum combined
-from theirs (Adler-32 is linear in the data, RFC 1950).
+A maze picture repeats itself: each row of cells is one of few patterns. So a row of cells (a *strip* of
+scanlines) is compressed once, with a full flush that ends its deflate block on a byte boundary, and a
+picture is the concatenation of strips (RFC 1951, 3.2.4; zlib's Z_FULL_FLUSH) with the checksum
+combined from theirs (Adler-32 is linear in the data, RFC 1950).
 """
 
 from __future__ import annotations
@@ -11,52 +11,64 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from visgym_maze.view.frames import AGENT, WALL, agent_mask, cell_indices
-from visgym_maze.view.style import Style, style_named
-from visgym_maze.world.layout import Cell, Layout
+from visgym_maze.view.style import RGB
 
-MODES = ("palette", "rgb")
+RGB_BITS = 24
+"""Bits per pixel of a picture without a palette."""
+
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _ADLER_BASE = 65521
 _ZLIB_HEADER = b"\x78\x9c"
 _LAST_BLOCK = b"\x03\x00"
 
-Strip = tuple[bytes, int, int]
-"""Deflated scanlines, the Adler-32 of the raw ones, and their length in bytes."""
+
+class Strip(NamedTuple):
+    """Some scanlines, compressed.
+
+    Attributes:
+        data: Their deflated bytes.
+        low: Sum of the raw bytes.
+        high: Sum of the raw bytes, each times the number of raw bytes from it to the end; both
+            modulo 65521.
+        length: Number of raw bytes.
+    """
+
+    data: bytes
+    low: int
+    high: int
+    length: int
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+def chunk(kind: bytes, data: bytes) -> bytes:
+    """One chunk of a PNG file: length, kind, data, checksum."""
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))
 
 
-def _adler_join(first: int, second: int, second_length: int) -> int:
-    """Adler-32 of the concatenation of two byte strings, from theirs."""
-    remainder = second_length % _ADLER_BASE
-    low, high = first & 0xFFFF, first >> 16
-    sum_low = (low + (second & 0xFFFF) - 1) % _ADLER_BASE
-    sum_high = (high + (second >> 16) + remainder * low - remainder) % _ADLER_BASE
-    return sum_high << 16 | sum_low
+_TAIL = chunk(b"IEND", b"")
 
 
-def _deflate(raw: bytes) -> Strip:
-    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
-    data = packer.compress(raw) + packer.flush(zlib.Z_FULL_FLUSH)
-    return data, zlib.adler32(raw), len(raw)
+def scanlines(pixels: NDArray[np.uint8], bits: int, palette: Sequence[RGB]) -> bytes:
+    """Filtered scanlines, independent of any that stand above them.
 
-
-def _scanlines(pixels: NDArray[np.uint8], style: Style, mode: str) -> bytes:
-    """Filtered scanlines of some rows of palette indices, uint8 of shape ``(rows, width)``."""
-    if mode == "rgb":
-        lines = np.array(style.palette, dtype=np.uint8)[pixels].reshape(len(pixels), -1)
+    Args:
+        pixels: Palette indices, uint8 of shape ``(rows, width)``.
+        bits: Per pixel: 2, 4 or 8 with a palette, or 24 for RGB.
+        palette: The colours.
+    """
+    if bits == RGB_BITS:
+        lines = np.array(palette, dtype=np.uint8)[pixels].reshape(len(pixels), -1)
     else:
-        padded = np.pad(pixels, ((0, 0), (0, -pixels.shape[1] % 4)))
-        quads = padded.reshape(len(pixels), -1, 4)
-        lines = quads[..., 0] << 6 | quads[..., 1] << 4 | quads[..., 2] << 2 | quads[..., 3]
+        per_byte = 8 // bits
+        padded = np.pad(pixels, ((0, 0), (0, -pixels.shape[1] % per_byte)))
+        lines = np.zeros((len(pixels), padded.shape[1] // per_byte), dtype=np.uint8)
+        for place in range(per_byte):
+            lines |= padded[:, place::per_byte] << (8 - bits * (place + 1))
     out = np.zeros((len(lines), lines.shape[1] + 1), dtype=np.uint8)
     out[0, 1:] = lines[0]  # filter 0 (none): a strip must not depend on the one above
     out[1:, 0] = 2  # filter 2 (up): within a row of cells most lines repeat
@@ -64,95 +76,34 @@ def _scanlines(pixels: NDArray[np.uint8], style: Style, mode: str) -> bytes:
     return out.tobytes()
 
 
-@lru_cache(maxsize=8192)
-def _cell_row_strip(cells: bytes, agent_column: int, width: int, style: Style, mode: str) -> Strip:
-    """One row of cells (palette indices), with the agent in ``agent_column`` unless that is -1."""
-    size = style.cell
-    pixels = np.full((size, width), WALL, dtype=np.uint8)
-    row = np.frombuffer(cells, dtype=np.uint8).repeat(size)
-    pixels[:, : len(row)] = row
-    if agent_column >= 0:
-        tile = pixels[:, agent_column * size : (agent_column + 1) * size]
-        tile[agent_mask(size)] = AGENT
-    return _deflate(_scanlines(pixels, style, mode))
+def make_strip(raw: bytes) -> Strip:
+    """Compress some scanlines."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+    data = packer.compress(raw) + packer.flush(zlib.Z_FULL_FLUSH)
+    adler, length = zlib.adler32(raw), len(raw)
+    return Strip(data, (adler & 0xFFFF) - 1, ((adler >> 16) - length) % _ADLER_BASE, length)
 
 
-@lru_cache(maxsize=64)
-def _padding_strip(rows: int, width: int, style: Style, mode: str) -> Strip:
-    return _deflate(_scanlines(np.full((rows, width), WALL, dtype=np.uint8), style, mode))
-
-
-@lru_cache(maxsize=256)
-def _head(height: int, width: int, style: Style, mode: str) -> bytes:
-    depth, colour = (8, 2) if mode == "rgb" else (2, 3)
-    head = _SIGNATURE + _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0))
-    if mode == "palette":
-        head += _chunk(b"PLTE", bytes(value for colour in style.palette for value in colour))
+def header(height: int, width: int, bits: int, palette: Sequence[RGB]) -> bytes:
+    """Everything in front of the picture's data."""
+    depth, kind = (8, 2) if bits == RGB_BITS else (bits, 3)
+    head = _SIGNATURE + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0))
+    if bits != RGB_BITS:
+        head += chunk(b"PLTE", bytes(value for colour in palette for value in colour))
     return head
 
 
-_TAIL = _chunk(b"IEND", b"")
-
-
-@lru_cache(maxsize=1024)
-def _cell_rows(layout: Layout) -> tuple[bytes, ...]:
-    return tuple(row.tobytes() for row in cell_indices(layout))
-
-
-def png_bytes(
-    layout: Layout,
-    agent: Cell | None = None,
-    style: str | Style = "visgym",
-    mode: str = "palette",
-) -> bytes:
-    """Encode the picture that :func:`visgym_maze.view.frames.render` draws.
-
-    Args:
-        layout: The maze.
-        agent: Where the agent stands; None leaves it out.
-        style: Name of a style, or a :class:`Style`.
-        mode: ``"palette"`` (four colours, 2 bits a pixel: small and fast) or ``"rgb"`` (8 bits a
-            channel, for readers that take pixel values without converting). Both decode to the
-            same RGB picture.
-
-    Returns:
-        A complete PNG file.
-
-    Raises:
-        ValueError: If the mode is unknown.
-    """
-    if mode not in MODES:
-        raise ValueError(f"unknown PNG mode {mode!r}; known: {', '.join(MODES)}")
-    style = style_named(style)
-    height, width = style.picture_size(*layout.shape)
-    agent_row, agent_column = (-1, -1) if agent is None else agent
-    strips = [
-        _cell_row_strip(cells, agent_column if row == agent_row else -1, width, style, mode)
-        for row, cells in enumerate(_cell_rows(layout))
-    ]
-    rest = height - layout.height * style.cell
-    if rest:
-        strips.append(_padding_strip(rest, width, style, mode))
-    checksum = 1
-    for _, adler, length in strips:
-        checksum = _adler_join(checksum, adler, length)
-    body = b"".join([_ZLIB_HEADER, *(data for data, _, _ in strips), _LAST_BLOCK])
-    return _head(height, width, style, mode) + _chunk(b"IDAT", body + struct.pack(">I", checksum)) + _TAIL
-
-
-@lru_cache(maxsize=8192)
-def _data_uri(layout: Layout, agent: Cell | None, style: Style, mode: str) -> str:
-    return to_data_uri(png_bytes(layout, agent, style, mode))
-
-
-def data_uri(
-    layout: Layout,
-    agent: Cell | None = None,
-    style: str | Style = "visgym",
-    mode: str = "palette",
-) -> str:
-    """The picture as ``data:image/png;base64,...``; arguments as for :func:`png_bytes`."""
-    return _data_uri(layout, agent, style_named(style), mode)
+def join_strips(head: bytes, strips: Iterable[Strip]) -> bytes:
+    """A PNG file out of its :func:`header` and its strips, top to bottom."""
+    low, high = 1, 0
+    parts = [_ZLIB_HEADER]
+    for data, strip_low, strip_high, length in strips:
+        high += strip_high + length * low
+        low += strip_low
+        parts.append(data)
+    parts.append(_LAST_BLOCK)
+    parts.append(struct.pack(">HH", high % _ADLER_BASE, low % _ADLER_BASE))
+    return head + chunk(b"IDAT", b"".join(parts)) + _TAIL
 
 
 def to_data_uri(png: bytes) -> str:
@@ -161,12 +112,18 @@ def to_data_uri(png: bytes) -> str:
 
 
 def encode_png(frame: NDArray[np.uint8]) -> bytes:
-    """Encode any RGB array, uint8 of shape ``(height, width, 3)``, as a PNG file."""
+    """Encode any RGB array, uint8 of shape ``(height, width, 3)``, as a PNG file.
+
+    Raises:
+        ValueError: If the array has another type or shape.
+    """
     if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
         raise ValueError(f"need a uint8 array (height, width, 3), got {frame.dtype} {frame.shape}")
     height, width, _ = frame.shape
-    lines = np.zeros((height, width * 3 + 1), dtype=np.uint8)
-    lines[:, 1:] = frame.reshape(height, -1)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    body = zlib.compress(lines.tobytes(), 6)
-    return _SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", body) + _TAIL
+    lines = frame.reshape(height, -1)
+    out = np.zeros((height, width * 3 + 1), dtype=np.uint8)
+    out[0, 1:] = lines[0]
+    out[1:, 0] = 2
+    out[1:, 1:] = lines[1:] - lines[:-1]
+    data = chunk(b"IDAT", zlib.compress(out.tobytes(), 6))
+    return header(height, width, RGB_BITS, ()) + data + _TAIL

@@ -1,0 +1,82 @@
+"""How does one row of cells look, pixel by pixel? Palette indices of tiles, agent and numbers."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visgym_maze.view.frames import AGENT, WALL, agent_mask
+from visgym_maze.view.style import Style
+
+TRAIL, FOG, LABEL = range(AGENT + 1, AGENT + 4)
+"""Palette indices that plain pictures do without."""
+
+# Digits of 3 x 5 dots, one number of three bits per row.
+_DIGITS = (
+    (7, 5, 5, 5, 7),
+    (2, 6, 2, 2, 7),
+    (7, 1, 7, 4, 7),
+    (7, 1, 3, 1, 7),
+    (5, 5, 7, 1, 1),
+    (7, 4, 7, 1, 7),
+    (7, 4, 7, 5, 7),
+    (7, 1, 2, 2, 2),
+    (7, 5, 7, 5, 7),
+    (7, 5, 7, 1, 7),
+)
+
+
+@lru_cache(maxsize=1024)
+def label_mask(number: int, cell: int) -> NDArray[np.bool_]:
+    """A number in the middle of a tile, a read-only bool array of shape ``(cell, cell)``.
+
+    Raises:
+        ValueError: If the tile is too small for it.
+    """
+    digits = [int(digit) for digit in str(number)]
+    # At least two digits set the size, so that 9 looks no bigger than 10.
+    scale = (cell - 1) // max(4 * len(digits) - 1, 7)
+    if scale < 1:
+        need = max(4 * len(digits), 8)
+        raise ValueError(f"a cell of {cell} pixels is too small for the number {number}; use {need}")
+    dots = np.zeros((5, 4 * len(digits) - 1), dtype=np.bool_)
+    for place, digit in enumerate(digits):
+        for row, bits in enumerate(_DIGITS[digit]):
+            dots[row, 4 * place : 4 * place + 3] = [bits & 4, bits & 2, bits & 1]
+    glyph = dots.repeat(scale, axis=0).repeat(scale, axis=1)
+    mask = np.zeros((cell, cell), dtype=np.bool_)
+    top, left = (cell - glyph.shape[0]) // 2, (cell - glyph.shape[1]) // 2
+    mask[top : top + glyph.shape[0], left : left + glyph.shape[1]] = glyph
+    mask.flags.writeable = False
+    return mask
+
+
+def row_pixels(
+    cells: bytes, style: Style, width: int, agent_column: int = -1, number: int = -1
+) -> NDArray[np.uint8]:
+    """Draw one row of cells.
+
+    Args:
+        cells: Palette index of each cell.
+        style: Sizes.
+        width: Pixels; what the cells don't fill is wall.
+        agent_column: Column of the agent, or -1.
+        number: Number of the row, written into its first cell (row 0: that of each column into each
+            cell), or -1 for no numbers.
+
+    Returns:
+        Palette indices, uint8 of shape ``(style.cell, width)``.
+    """
+    size = style.cell
+    pixels = np.full((size, width), WALL, dtype=np.uint8)
+    row = np.frombuffer(cells, dtype=np.uint8).repeat(size)
+    pixels[:, : len(row)] = row
+    for column in range(len(cells) if number == 0 else number > 0):
+        tile = pixels[:, column * size : (column + 1) * size]
+        tile[label_mask(column if number == 0 else number, size)] = LABEL
+    if agent_column >= 0:
+        tile = pixels[:, agent_column * size : (agent_column + 1) * size]
+        tile[agent_mask(size)] = AGENT
+    return pixels
