@@ -47,6 +47,7 @@ class MazeTextEnv(BaseTextEnv):
             reward=result.reward,
             done=result.done,
             metadata={"terminated": result.terminated, "truncated": result.truncated},
+            postprocessed_action=None,
         )
 
     def abort(self, reason: StopReason) -> None:

@@ -168,7 +168,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         name = trajectory_id or TrajectoryID(instance_id=str(id(env_extras)), repetition_id=0)
         session = f"{self._session_prefix}-{name.instance_id}-{name.repetition_id}"
         tokens = _Tokens()
-        env: MazeTextEnv | None = None
+        env: Any = None
         stop_reason, metrics = "stop", {}
         try:
             env_extras["max_turns"] = self.max_turns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import signal
 import sys
@@ -175,8 +176,7 @@ def _quiet(folder: Path) -> None:
     from loguru import logger
 
     logger.remove()
-    import skyrl.utils.log  # noqa: F401 - its import sets the level that is raised here
-
+    importlib.import_module("skyrl.utils.log")  # sets the level that is raised here
     logging.getLogger("skyrl").setLevel(logging.WARNING)
     for module in ("torch", "torchdata", "transformers", "peft"):
         warnings.filterwarnings("ignore", module=module)

@@ -6,7 +6,7 @@ import copy
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from skyrl.train.config import SamplingParams
@@ -55,9 +55,10 @@ class MazeTrainer(RayPPOTrainer):
 
     def _build_train_dataloader_and_compute_training_steps(self) -> None:
         """Rows in their own order: the dataset already is the sequence of groups of the whole run."""
+        dataset: Any = self.train_dataset
         batch = self.cfg.trainer.train_batch_size
         self.train_dataloader = StatefulDataLoader(
-            self.train_dataset, batch_size=batch, collate_fn=self.train_dataset.collate_fn, drop_last=True
+            dataset, batch_size=batch, collate_fn=dataset.collate_fn, drop_last=True
         )
         self.total_training_steps = len(self.train_dataloader)
 
@@ -65,6 +66,7 @@ class MazeTrainer(RayPPOTrainer):
     async def eval(self, vllm_metrics_scraper: Any = None) -> dict[str, float]:
         """Play every held-out maze greedily and sampled, on one set of mazes."""
         metrics: dict[str, float] = {}
+        generator, loader = cast("Any", self.generator), cast("Any", self.eval_dataloader)
         for mode, temperature in (("greedy", 0.0), ("sampled", self.recipe.eval_temperature)):
             # Only this field of the configuration differs between the two evaluations.
             cfg = copy.copy(self.cfg)
@@ -72,14 +74,14 @@ class MazeTrainer(RayPPOTrainer):
             base: SamplingParams = self.cfg.generator.sampling_params
             cfg.generator.eval_sampling_params = replace(base, temperature=temperature)
             scores = await evaluate(
-                self.eval_dataloader,
-                self.generator,
+                loader,
+                generator,
                 cfg,
                 self.global_step,
                 self.tokenizer,
                 vllm_metrics_scraper=vllm_metrics_scraper,
             )
-            done = [t for t in self.generator.trajectories if t is not None]
+            done = [t for t in generator.trajectories if t is not None]
             report = Report.of(done, goal_rule=self.recipe.goal_rule, mode=mode, temperature=temperature)
             pass_at_1 = float(scores["eval/all/pass_at_1"])
             self.evaluations.append(Evaluation(self.global_step, mode, report, done, pass_at_1))

@@ -7,7 +7,7 @@ load an adapter. Requests that arrive together are sampled as one batch.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import torch
 from skyrl.backends.skyrl_train.inference_servers.base import InferenceEngineInterface
@@ -33,7 +33,7 @@ class LocalClient(InferenceEngineInterface):
         self.codec = codec
         self.weight_version = 0
         self._model_name = model_name
-        self._image_id = codec.tokenizer.convert_tokens_to_ids(IMAGE_TOKEN)
+        self._image_id: int = cast("Any", codec.tokenizer).convert_tokens_to_ids(IMAGE_TOKEN)
         self._waiting: list[tuple[Request, asyncio.Future[Any]]] = []
         self._timer: asyncio.TimerHandle | None = None
 

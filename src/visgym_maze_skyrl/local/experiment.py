@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from skyrl.backends.skyrl_train.inference_servers.base import InferenceEngineInterface
@@ -37,11 +37,11 @@ class LocalTrainer(MazeTrainer):
             master_port=1,
             sequence_parallel_size=1,
         )
+        tokenizer: Any = self.tokenizer
         worker.init_worker_process_group()
-        worker.init_model(self.cfg.trainer.policy.model.path, self.total_training_steps)
-        worker._set_pad_token_id(self.tokenizer.pad_token_id)
-        vocabulary = worker.model.model.config.get_text_config().vocab_size
-        worker.forbid(forbidden_tokens(self.tokenizer, vocabulary))
+        worker.init_model(str(self.cfg.trainer.policy.model.path), self.total_training_steps)
+        worker._set_pad_token_id(tokenizer.pad_token_id)
+        worker.forbid(forbidden_tokens(tokenizer, worker.vocabulary_size))
         self.policy_model = worker  # type: ignore[assignment]
         self.dispatch = LocalDispatch(worker, self.cfg, self.inference_engine_client)  # type: ignore[assignment]
 
@@ -63,7 +63,7 @@ class LocalExperiment(MazeExperiment):
 
     def get_inference_client(self) -> InferenceEngineInterface:
         """An engine over a second copy of the model."""
-        path = self.cfg.trainer.policy.model.path
-        model = AutoModelForImageTextToText.from_pretrained(path, dtype=torch.float32)
-        engine = Engine(model, self.tokenizer, seed=self.recipe.seed)
-        return LocalClient(engine, ChatCodec(self.tokenizer, PictureReader(path)), model_name=path)
+        path, tokenizer = str(self.cfg.trainer.policy.model.path), cast("Any", self.tokenizer)
+        model: Any = AutoModelForImageTextToText.from_pretrained(path, dtype=torch.float32)
+        engine = Engine(model, tokenizer, seed=self.recipe.seed)
+        return LocalClient(engine, ChatCodec(tokenizer, PictureReader(path)), model_name=path)

@@ -51,9 +51,8 @@ def _flash_attn() -> None:
 def _cuda_functions() -> None:
     """The current device is the CPU; setting and awaiting it does nothing."""
     torch.cuda.current_device = lambda: torch.device("cpu")  # type: ignore[assignment]
-    torch.cuda.set_device = lambda device: None
-    torch.cuda.synchronize = lambda device=None: None
-    torch.cuda.manual_seed_all = lambda seed: None
+    for name in ("set_device", "synchronize", "manual_seed_all"):
+        setattr(torch.cuda, name, _nothing)
     original = torch.autocast
 
     class CpuAutocast(original):  # type: ignore[misc, valid-type]
@@ -81,4 +80,8 @@ def _fsdp_device_mesh() -> None:
     torch.distributed.device_mesh.init_device_mesh = on_cpu
     fsdp_utils.init_device_mesh = on_cpu
     # It moves every non-persistent buffer to CUDA and back to share it among ranks; there is one rank.
-    fsdp_utils._sync_non_persistent_buffers = lambda model, loaded: None
+    fsdp_utils._sync_non_persistent_buffers = _nothing
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    """Stands in for what has nothing to do on a CPU."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, cast
 
 import torch
 from loguru import logger
 from skyrl.backends.skyrl_train.distributed.dispatch import MeshRank, WorkerOutput
 from skyrl.backends.skyrl_train.workers.fsdp.fsdp_worker import FSDPPolicyWorkerBase
+from torch._C._distributed_c10d import HashStore
 
 from visgym_maze_skyrl.local.fast import speed_up
 
@@ -19,7 +20,7 @@ class LocalPolicyWorker(FSDPPolicyWorkerBase):
     def init_worker_process_group(self) -> None:
         """A process group of one, over an in-memory store: no port, no network."""
         if not torch.distributed.is_initialized():
-            store = torch.distributed.HashStore()
+            store = HashStore()
             torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
         self.device_mesh = torch.distributed.device_mesh.init_device_mesh(
             "cpu", mesh_shape=(1, 1), mesh_dim_names=("dp", "sp")
@@ -28,9 +29,19 @@ class LocalPolicyWorker(FSDPPolicyWorkerBase):
 
     def init_model(self, model_path: str, num_training_steps: int | None = None) -> None:
         """Load the model as SkyRL does, then make its CPU forward pass faster (same numbers)."""
-        super().init_model(model_path, num_training_steps)
-        speed_up(self.model.model)
-        self.strategy.print = lambda *texts: logger.info(" ".join(map(str, texts)))
+        super().init_model(model_path, cast("Any", num_training_steps))
+        speed_up(self._hf_model)
+        self.strategy.print = _log
+
+    @property
+    def _hf_model(self) -> Any:
+        """The Hugging Face model inside SkyRL's wrapper."""
+        return self.model.model
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Width of the logits."""
+        return self._hf_model.config.get_text_config().vocab_size
 
     async def init_weight_sync_state(self, inference_engine_client: Any, inference_engine_cfg: Any) -> None:
         """There is nothing to connect: the engine lives in this process."""
@@ -41,7 +52,7 @@ class LocalPolicyWorker(FSDPPolicyWorkerBase):
     ) -> None:
         """Hand the full weights over by reference; used when no adapter is trained."""
         await inference_engine_client.update_named_weights(
-            {name: _full(tensor) for name, tensor in self.model.model.state_dict().items()}
+            {name: _full(tensor) for name, tensor in self._hf_model.state_dict().items()}
         )
 
     def forbid(self, tokens: torch.Tensor) -> None:
@@ -57,10 +68,14 @@ class LocalPolicyWorker(FSDPPolicyWorkerBase):
             # Finite, so that probability times log-probability is zero in an entropy and not NaN.
             return logits.masked_fill(tokens, -1e4)
 
-        self.model.model.get_output_embeddings().register_forward_hook(mask)
+        self._hf_model.get_output_embeddings().register_forward_hook(mask)
 
     def _set_numa_affinity(self, rank: int) -> None:
         """Leave the threads where they are."""
+
+
+def _log(*texts: object) -> None:
+    logger.info(" ".join(map(str, texts)))
 
 
 def _full(tensor: Any) -> torch.Tensor:
