@@ -3,7 +3,7 @@
 Importing the package registers its Gymnasium environments and needs gymnasium, numpy and pillow alone.
 """
 
-from visgym_maze.demonstrations import demonstrate
+from visgym_maze.demonstrations import demonstrate, write_demonstrations
 from visgym_maze.dialogue.episode import MazeDialogue, Message, TurnResult, picture_urls
 from visgym_maze.dialogue.parsing import FailureReason, ParsedAction, ParseFailure, parse, spell
 from visgym_maze.dialogue.prompts import PromptTemplate
@@ -90,6 +90,7 @@ __all__ = [
     "spell",
     "transition",
     "wilson_interval",
+    "write_demonstrations",
 ]
 
 register_all()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -56,12 +57,12 @@ class GroupSampler:
     def __init__(
         self, levels: Sequence[Layout], group_size: int = 8, *, seed: int = 0, shuffle: bool = True
     ) -> None:
-        if not len(levels):
-            raise ValueError("a sampler needs at least one maze")
-        if group_size < 1:
-            raise ValueError(f"group_size must be at least 1, got {group_size}")
         self.levels = tuple(levels)
-        self.group_size = group_size
+        if not self.levels:
+            raise ValueError("a sampler needs at least one maze")
+        self.group_size = index(group_size)
+        if self.group_size < 1:
+            raise ValueError(f"group_size must be at least 1, got {group_size}")
         self.seed = check_seed(seed)
         self.shuffle = shuffle
         self._next = 0
@@ -72,12 +73,12 @@ class GroupSampler:
         return self
 
     def __next__(self) -> Group:
-        index = self._next
+        number = self._next
         self._next += 1
-        epoch, position = divmod(index, len(self.levels))
+        epoch, position = divmod(number, len(self.levels))
         if epoch != self._epoch:
             self._epoch, self._order = epoch, self._order_of(epoch)
-        return Group(index, self.levels[self._order[position]], self.group_size)
+        return Group(number, self.levels[self._order[position]], self.group_size)
 
     def take(self, count: int) -> list[Group]:
         """The next ``count`` groups."""
@@ -85,19 +86,25 @@ class GroupSampler:
 
     def state_dict(self) -> dict[str, int]:
         """What :meth:`load_state_dict` needs to continue the sequence."""
-        return {"next": self._next, "seed": self.seed, "levels": len(self.levels)}
+        order = {"seed": self.seed, "levels": len(self.levels), "shuffle": int(self.shuffle)}
+        return {"next": self._next, **order}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Continue the sequence of another sampler over the same mazes.
 
         Raises:
-            ValueError: If that sampler had another seed or another number of mazes.
+            ValueError: If that sampler had another seed, another number of mazes, or shuffled where
+                this one doesn't.
         """
-        if (state["seed"], state["levels"]) != (self.seed, len(self.levels)):
+        mine = self.state_dict()
+        different = [name for name in mine if name != "next" and state.get(name) != mine[name]]
+        if different:
+            name = different[0]
             raise ValueError(
-                f"this state is of a sampler with seed {state['seed']} over {state['levels']} mazes, "
-                f"this one has seed {self.seed} and {len(self.levels)}"
+                f"this state is of a sampler with {name} {state.get(name)}, this one has {name} {mine[name]}"
             )
+        if state["next"] < 0:
+            raise ValueError(f"a sampler can't continue from position {state['next']}")
         self._next, self._epoch = state["next"], -1
 
     def _order_of(self, epoch: int) -> tuple[int, ...]:

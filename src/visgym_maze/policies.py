@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from visgym_maze.dialogue.dialects import spell
 from visgym_maze.dialogue.episode import MazeDialogue, Message
-from visgym_maze.dialogue.parsing import spell
-from visgym_maze.world.dynamics import Action
+from visgym_maze.world.dynamics import Action, transition
 from visgym_maze.world.seeding import Seed, as_generator
 from visgym_maze.world.solver import solve
 
@@ -20,12 +20,38 @@ class Policy(Protocol):
         ...
 
 
+def _first(best: tuple[Action, ...]) -> Action:
+    return best[0]
+
+
+def best_actions(
+    dialogue: MazeDialogue, pick: Callable[[tuple[Action, ...]], Action] = _first
+) -> tuple[Action, ...]:
+    """The next actions of a shortest path, as many as fit into one turn of the episode.
+
+    Args:
+        dialogue: The episode.
+        pick: Chooses among equally good actions.
+    """
+    solution, cell = solve(dialogue.layout), dialogue.cell
+    actions: list[Action] = []
+    while len(actions) < dialogue.max_moves_per_turn:
+        action = pick(solution.optimal_actions(cell))
+        actions.append(action)
+        if action is Action.STOP:
+            break
+        cell, _ = transition(dialogue.layout, cell, action)
+        if cell == dialogue.layout.goal and dialogue.goal_rule == "reach":
+            break
+    return tuple(actions)
+
+
 class OraclePolicy:
     """Walks a shortest path and stops on the goal: the upper bound of every score."""
 
     def act(self, dialogues: Sequence[MazeDialogue]) -> list[str]:
-        """The best action of each episode, spelled in its dialect."""
-        return [spell(solve(d.layout).optimal_actions(d.cell)[0], d.dialect) for d in dialogues]
+        """The best actions of each episode, spelled in its dialect."""
+        return [spell(best_actions(d), d.dialect) for d in dialogues]
 
 
 class RandomPolicy:
@@ -50,12 +76,16 @@ class ChatPolicy:
     Args:
         answer: Called with the messages so far; returns the answer's text.
         history: Turns of history that the function gets; None for all.
+        images: How many of the newest pictures it gets; None for all.
     """
 
-    def __init__(self, answer: Callable[[list[Message]], str], history: int | None = None) -> None:
+    def __init__(
+        self, answer: Callable[[list[Message]], str], history: int | None = None, images: int | None = None
+    ) -> None:
         self._answer = answer
         self._history = history
+        self._images = images
 
     def act(self, dialogues: Sequence[MazeDialogue]) -> list[str]:
         """Ask the function about each conversation in turn."""
-        return [self._answer(dialogue.conversation(self._history)) for dialogue in dialogues]
+        return [self._answer(d.conversation(self._history, self._images)) for d in dialogues]

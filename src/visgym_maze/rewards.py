@@ -53,20 +53,24 @@ class RewardSpec:
 
     Attributes:
         success: Paid once, when the episode ends on the goal.
-        format: Paid at the end, times the share of well-formed answers, but only if the agent
-            succeeded or stands closer to the goal than it started. So fifteen turns of well-formed
-            nonsense earn nothing, and neither does stopping at once.
+        format: Paid at the end, times the share of well-formed answers, times the share of the way
+            that was covered: 1 on success, 0 for who ends no closer to the goal than the start. So
+            fifteen turns of well-formed nonsense earn nothing, and neither does stopping at once.
         progress: Weight of potential-based shaping (Ng, Harada, Russell, ICML 1999) with potential
             ``progress * (1 - distance / start distance)`` and ``gamma`` 1. The potential of every
             terminal state is zero, so it cancels over an episode that ends by ``stop`` and leaves
             the order of policies as it was; an episode cut off at the turn cap keeps the potential
-            it has reached. Keep it below ``success``.
-        step: Added every turn; negative for a cost.
+            it has reached, which is less than a success as long as ``progress`` is below ``success``.
+        step: Added every turn; negative for a cost. Times the turn cap it should stay well below
+            ``success``, or stopping at once becomes the best policy.
         bump: Added when the agent walks into a wall; negative for a cost.
         invalid: Added when an answer names no action; negative for a cost.
         efficiency: Paid on success, times the shortest path over the cells walked.
         per_turn: Whether each turn gets its own reward. False adds them up and pays the sum on the
             last turn.
+
+    Raises:
+        ValueError: If a weight is not finite, or ``progress`` is negative or not below ``success``.
     """
 
     success: float = 1.0
@@ -83,6 +87,11 @@ class RewardSpec:
             value = getattr(self, field.name)
             if not math.isfinite(value):
                 raise ValueError(f"{field.name} must be a finite number, got {value!r}")
+        if self.progress and not 0.0 < self.progress < self.success:
+            raise ValueError(
+                f"progress must lie between 0 and success ({self.success}), got {self.progress}: else "
+                "walking up to the goal could pay more than reaching it"
+            )
 
     def __call__(self, outcome: TurnOutcome) -> float:
         """The reward of one turn."""
@@ -97,10 +106,9 @@ class RewardSpec:
             reward += self.bump
         if self.invalid and not outcome.acted:
             reward += self.invalid
-        over = outcome.terminated or outcome.truncated
-        closer = outcome.success or outcome.distance_after < outcome.start_distance
-        if self.format and over and closer:
-            reward += self.format * outcome.well_formed / outcome.turn
+        if self.format and (outcome.terminated or outcome.truncated):
+            covered = 1.0 if outcome.success else 1.0 - outcome.distance_after / outcome.start_distance
+            reward += self.format * max(covered, 0.0) * outcome.well_formed / outcome.turn
         return reward
 
     @staticmethod

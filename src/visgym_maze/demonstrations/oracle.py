@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from visgym_maze.dialogue.dialects import spell
 from visgym_maze.dialogue.episode import MazeDialogue
-from visgym_maze.dialogue.parsing import spell
+from visgym_maze.policies import best_actions
 from visgym_maze.world.dynamics import Action
 from visgym_maze.world.layout import Layout
 from visgym_maze.world.seeding import Seed, as_generator
@@ -20,8 +21,8 @@ def demonstrate(
 
     Args:
         levels: The mazes.
-        detours: Probability that a move is a random one, as long as enough turns are left to finish
-            afterwards. Such a transcript shows how to come back from off the path.
+        detours: Probability that a turn is one random move, as long as enough turns are left to
+            finish afterwards. Such a transcript shows how to come back from off the path.
         rng: Seed or generator for detours and for the choice among equally good moves.
         options: How to play; as for :class:`~visgym_maze.dialogue.episode.MazeDialogue`.
 
@@ -32,26 +33,33 @@ def demonstrate(
         ValueError: If ``detours`` is no probability, or a maze can't be solved within the turn cap.
     """
     if not 0.0 <= detours < 1.0:
-        raise ValueError(f"detours is a probability below 1, got {detours}")
+        raise ValueError(f"detours is a probability from 0 to below 1, got {detours}")
     source = as_generator(rng)
+
+    def pick(best: tuple[Action, ...]) -> Action:
+        choice = int(source.integers(len(best))) if len(best) > 1 else 0
+        return best[choice]
+
     for layout in levels:
         dialogue = MazeDialogue(layout, **options)
         dialogue.reset()
-        solution = solve(layout)
         while not dialogue.done:
-            left = dialogue.max_turns - len(dialogue.turns)
-            distance = solution.distance(dialogue.cell)
-            # A random move costs at most two turns: itself and the way back.
-            spare = left - distance - (dialogue.goal_rule == "stop")
-            if distance and spare >= 2 and detours and source.random() < detours:
-                action = Action(int(source.integers(4)))
+            if detours and _can_spare_a_turn(dialogue) and source.random() < detours:
+                actions = (Action(int(source.integers(4))),)
             else:
-                best = solution.optimal_actions(dialogue.cell)
-                action = best[int(source.integers(len(best)))] if len(best) > 1 else best[0]
-            dialogue.step(spell(action, dialogue.dialect))
+                actions = best_actions(dialogue, pick)
+            dialogue.step(spell(actions, dialogue.dialect))
         if not dialogue.trajectory().success:
             raise ValueError(
-                f"{layout!r} needs {solution.moves} moves and cannot be solved within "
+                f"{layout!r} needs {solve(layout).moves} moves and cannot be solved within "
                 f"{dialogue.max_turns} turns; draw the mazes with max_moves"
             )
         yield dialogue
+
+
+def _can_spare_a_turn(dialogue: MazeDialogue) -> bool:
+    """Whether the goal is not reached yet, and still can be after one move in the wrong direction."""
+    distance = solve(dialogue.layout).distance(dialogue.cell)
+    actions = distance + 1 + (dialogue.goal_rule == "stop")
+    left = dialogue.max_turns - len(dialogue.turns) - 1
+    return distance > 0 and actions <= left * dialogue.max_moves_per_turn
