@@ -203,7 +203,7 @@ def answer_loss(
     return functional.cross_entropy(model.lm_head(hidden[:, :-1][learned]), batch.ids[:, 1:][learned])
 
 
-def run(folder: str | Path, settings: Settings, command: str) -> dict[str, Any]:
+def run(folder: str | Path, settings: Settings) -> dict[str, Any]:
     """Make a checkpoint, showing progress; returns the record that lies beside it."""
     warm = WarmStart(folder, settings)
     began, curve, losses = time.monotonic(), list[dict[str, float]](), list[float]()
@@ -228,7 +228,7 @@ def run(folder: str | Path, settings: Settings, command: str) -> dict[str, Any]:
                 losses.clear()
                 progress.console.print(_line(entry, settings.held_out))
     record = {
-        "command": command,
+        "command": f"python -m visgym_maze_skyrl.warmstart --out FOLDER {words(settings)}",
         "settings": asdict(settings),
         "play": PLAY,
         "parameters": sum(p.numel() for p in warm.model.parameters()),
@@ -276,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     transformers.utils.logging.disable_progress_bar()
     try:
         settings = Settings(**options)
-        record = run(folder, settings, " ".join(["python -m visgym_maze_skyrl.warmstart", *_words(options)]))
+        record = run(folder, settings)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -291,8 +291,10 @@ def _line(entry: dict[str, float], count: int) -> str:
     )
 
 
-def _words(options: dict[str, Any]) -> list[str]:
-    return [f"--{name.replace('_', '-')} {value}" for name, value in options.items()]
+def words(settings: Settings) -> str:
+    """The options of the command line that give these settings."""
+    shown = {name: value for name, value in asdict(settings).items() if name not in ("single", "short")}
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in shown.items())
 
 
 if __name__ == "__main__":

@@ -81,7 +81,3 @@ class AdapterSlot:
         for name, weight in self._pristine.items():
             self._parameters[name].copy_(weight)
         self._pristine.clear()
-
-    def forget(self) -> None:
-        """Take the present weights as the pristine ones."""
-        self._pristine.clear()

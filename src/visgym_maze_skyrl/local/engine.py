@@ -183,10 +183,11 @@ class Engine:
         Raises:
             RuntimeError: If a name is unknown or a shape differs.
         """
-        self._adapter.unload()
-        unknown = self.model.load_state_dict(dict(state), strict=False).unexpected_keys
+        unknown = sorted(state.keys() - self.model.state_dict().keys())
         if unknown:
             raise RuntimeError(f"this model has no weight {unknown[0]!r}")
+        self._adapter.unload()
+        self.model.load_state_dict(dict(state), strict=False)
         self._weights_changed()
 
     def state_dict(self) -> dict[str, int]:
@@ -246,8 +247,9 @@ class Engine:
         while len(self._sessions) > self.max_sessions:
             self.release(next(iter(self._sessions)))
         free = [row for row, owner in enumerate(self._owners) if owner is None]
-        self._owners += [None] * (len(new) - len(free))
-        free += range(len(self._owners) - len(new) + len(free), len(self._owners))
+        if (missing := len(new) - len(free)) > 0:
+            free += range(len(self._owners), len(self._owners) + missing)
+            self._owners += [None] * missing
         for session, row in zip(new, free, strict=False):
             session.row = row
             self._owners[row] = session
