@@ -55,14 +55,13 @@ def _fade(distance: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
 
 def _seam(position: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
     """Whether a position, in cells from a cell's centre, lies at a border between cells."""
-    return np.abs((position + 0.5) % 1.0 - 0.5) > 0.5 - _SEAM
+    return np.abs((np.abs(position) + 0.5) % 1.0 - 0.5) > 0.5 - _SEAM
 
 
 @lru_cache(maxsize=16)
 def _rays(height: int, width: int, fov: float, reach: int) -> _Rays:
-    slope = math.tan(math.radians(fov) / 2)
-    plane = width / 2 / slope
-    across = ((np.arange(width) + 0.5) / width * 2 - 1) * slope  # to the right, per cell of depth
+    plane = width / 2 / math.tan(math.radians(fov) / 2)
+    across = (np.arange(width) - (width - 1) / 2) / plane  # to the right, per cell of depth
     borders = np.arange(reach) + 0.5
     # Each ray crosses one border ahead per cell of depth, and borders to its side.
     fronts = np.broadcast_to((borders + _BACK)[:, None], (reach, width))
