@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from transformers import AutoConfig, Qwen3VLForConditionalGeneration
 
 from visgym_maze_skyrl.local.engine import Engine, Request
 from visgym_maze_skyrl.local.sampling import FORBIDDEN, forbidden_tokens
@@ -62,6 +63,23 @@ def test_cached_log_probs_equal_those_of_a_full_pass(
         waiting = grown[::-1] if turn != 2 else grown[1:]
         waiting = waiting[:2] if turn == 3 else waiting
     assert worst <= 1e-4
+
+
+def test_models_that_share_keys_among_heads(folder, tokenizer, stock_logits, openings, observation):
+    config = AutoConfig.from_pretrained(folder)
+    config.text_config.num_key_value_heads = 1
+    torch.manual_seed(0)
+    model = Qwen3VLForConditionalGeneration(config).eval()
+    engine = Engine(model, tokenizer)
+    asked = request("c", openings[0])
+    for _ in range(3):
+        (sample,) = engine.generate([asked])
+        ids = [*asked.ids, *sample.ids]
+        logits = stock_logits(model, ids, asked.pictures)
+        forbidden = forbidden_tokens(tokenizer, logits.shape[-1])
+        expected = log_probs(logits, ids, forbidden, 1.0)[-len(sample.ids) :]
+        assert sample.logprobs == pytest.approx(expected.tolist(), abs=1e-4)
+        asked = grow(asked, sample, observation, tokenizer.eos_token_id)
 
 
 def test_a_sample_does_not_depend_on_its_batch(engine, load, tokenizer, openings):
