@@ -113,10 +113,11 @@ class Split(Sequence[Layout]):
         levels = tuple(_draw_levels(spec))
         if len(levels) < n and not (at_most and levels):
             height, width = spec.size
+            remedy = f"ask for at most {len(levels)}, " if levels else ""
             raise ValueError(
                 f"asked for {n} mazes, but only {len(levels)} were found in the {name!r} split of "
-                f"{height}x{width} with max_moves={max_moves}; ask for at most {len(levels)}, "
-                "allow longer paths, or take a larger maze"
+                f"{height}x{width} with max_moves={max_moves}; {remedy}allow longer paths, take a "
+                "larger maze, or (never for a part of the splits only) symmetry=False"
             )
         return cls(replace(spec, n=len(levels)), levels)
 
@@ -152,10 +153,19 @@ class Split(Sequence[Layout]):
         data = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(data, dict) or data.get("format") != MANIFEST_FORMAT:
             raise ValueError(f"{path} is not a split manifest of format {MANIFEST_FORMAT}")
-        spec = SplitSpec(size=check_size(tuple(data["spec"].pop("size"))), **data["spec"])
-        split = cls(spec, tuple(Layout.from_dict(level) for level in data["levels"]))
-        if split.key != data["key"]:
-            raise ValueError(f"{path} says its key is {data['key']}, its mazes have {split.key}")
+        try:
+            spec = SplitSpec(**data["spec"])
+            height, width = spec.size
+            spec = replace(spec, size=check_size((height, width)))
+            split, key = cls(spec, tuple(Layout.from_dict(level) for level in data["levels"])), data["key"]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{path} is a malformed split manifest: {error!r}") from None
+        if split.key != key:
+            raise ValueError(f"{path} says its key is {key}, its mazes have {split.key}")
+        if len(set(split.levels)) != spec.n:
+            raise ValueError(
+                f"{path} says it holds {spec.n} mazes, it has {len(set(split.levels))} different"
+            )
         for layout in split.levels:
             if role_of(layout, symmetry=spec.symmetry) != spec.name:
                 raise ValueError(f"{path} holds {layout!r}, which does not belong to {spec.name!r}")
