@@ -3,13 +3,16 @@
 Importing the package registers its Gymnasium environments and needs gymnasium, numpy and pillow alone.
 """
 
+from visgym_maze.curriculum import CurriculumSampler, Difficulty, difficulty_bins
 from visgym_maze.demonstrations import demonstrate, write_demonstrations
 from visgym_maze.dialogue.episode import MazeDialogue, Message, TurnResult, picture_urls
 from visgym_maze.dialogue.parsing import FailureReason, ParsedAction, ParseFailure, parse, spell
 from visgym_maze.dialogue.prompts import PromptTemplate
 from visgym_maze.dialogue.trajectory import StopReason, Trajectory, Turn
+from visgym_maze.envs.first_person import FirstPersonMazeEnv
 from visgym_maze.envs.maze import MazeEnv
 from visgym_maze.envs.registration import CONFIGURATIONS, register_all
+from visgym_maze.envs.vector import MazeVectorEnv
 from visgym_maze.evaluation import Report, evaluate, mcnemar, wilson_interval
 from visgym_maze.groups import Group, GroupSampler
 from visgym_maze.policies import ChatPolicy, OraclePolicy, Policy, RandomPolicy
@@ -44,13 +47,17 @@ __all__ = [
     "Camera",
     "Cell",
     "ChatPolicy",
+    "CurriculumSampler",
+    "Difficulty",
     "FailureReason",
     "FirstPerson",
+    "FirstPersonMazeEnv",
     "Group",
     "GroupSampler",
     "Layout",
     "MazeDialogue",
     "MazeEnv",
+    "MazeVectorEnv",
     "Message",
     "OraclePolicy",
     "ParseFailure",
@@ -75,6 +82,7 @@ __all__ = [
     "ascii_view",
     "data_uri",
     "demonstrate",
+    "difficulty_bins",
     "evaluate",
     "generate",
     "mcnemar",

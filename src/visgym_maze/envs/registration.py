@@ -21,17 +21,18 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         "generator": "wilson-visgym",
         "solvable": False,
     },
+    "VisGymMaze/Maze3D-Easy-v0": {"size": 9, "max_turns": 50},
+    "VisGymMaze/Maze3D-Hard-v0": {"size": 11, "max_turns": 75},
 }
 """Keyword arguments of every registered id."""
+
+_SEEN_FROM_ABOVE = "visgym_maze.envs.maze:MazeEnv", "visgym_maze.envs.vector:MazeVectorEnv"
+_SEEN_FROM_INSIDE = "visgym_maze.envs.first_person:FirstPersonMazeEnv", None
 
 
 def register_all() -> None:
     """Register every configuration once; calling it again changes nothing."""
     for name, kwargs in CONFIGURATIONS.items():
         if name not in gymnasium.registry:
-            gymnasium.register(
-                name,
-                entry_point="visgym_maze.envs.maze:MazeEnv",
-                vector_entry_point="visgym_maze.envs.vector:MazeVectorEnv",
-                kwargs=kwargs,
-            )
+            entry, vector_entry = _SEEN_FROM_INSIDE if "Maze3D" in name else _SEEN_FROM_ABOVE
+            gymnasium.register(name, kwargs=kwargs, entry_point=entry, vector_entry_point=vector_entry)
