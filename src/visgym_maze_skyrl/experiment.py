@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from skyrl.train.utils.callbacks import TrainingCallback
 from visgym_maze_skyrl.dataset import MazeDataset, eval_dataset, train_dataset
 from visgym_maze_skyrl.env import register
 from visgym_maze_skyrl.generator import MazeGenerator
+from visgym_maze_skyrl.local.chat import ChatCodec
+from visgym_maze_skyrl.local.pictures import Picture, PictureReader
 from visgym_maze_skyrl.recipe import Recipe
 from visgym_maze_skyrl.trainer import MazeTrainer, StopWhenAsked
 
@@ -53,10 +55,15 @@ class MazeExperiment(BasePPOExp):
             cfg.generator,
             cfg.environment.skyrl_gym,
             inference_engine_client,
-            tokenizer,
+            ChatCodec(tokenizer, PictureReader(cfg.trainer.policy.model.path)),
             resolve_policy_model_name(cfg),
+            encode_picture=self.picture_encoder(),
             env_timeout=self.recipe.env_timeout,
         )
+
+    def picture_encoder(self) -> Callable[[Picture], str] | None:
+        """How a picture travels to the inference engine; None by reference."""
+        return None
 
     def get_trainer(self, cfg: Any, **parts: Any) -> MazeTrainer:  # type: ignore[override]
         """SkyRL's trainer with the recipe and the callbacks."""

@@ -1,8 +1,9 @@
 """How does SkyRL play groups of maze episodes? Token in, token out, one new picture per turn.
 
-SkyRL's own vision-language generator renders the whole conversation again on every turn and cuts the
-observation out by its expected offset. Here the sampled tokens are the history: only the new
-observation is rendered, and what was sampled is exactly what is trained on.
+SkyRL's own vision-language generator renders the whole conversation again on every turn, cuts the
+observation out by its expected offset, and sends every picture so far each time. Here the sampled tokens
+are the history: only the new observation is encoded, in this process, and what was sampled is exactly what
+is trained on.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from typing import Any
 import skyrl_gym
 import torch
 from loguru import logger
-from skyrl.backends.renderer import decode_mm_kwargs
-from skyrl.backends.skyrl_train.inference_servers.base import InferenceEngineInput, MultiModalFeatures
+from skyrl.backends.skyrl_train.inference_servers.base import InferenceEngineInput
 from skyrl.train.generators.base import GeneratorInput, GeneratorOutput, TrajectoryID
 from skyrl.train.generators.skyrl_gym_generator import TrajectoryOutput
 from skyrl.train.generators.skyrl_vlm_generator import SkyRLVLMGymGenerator
@@ -27,10 +27,10 @@ from skyrl.train.generators.skyrl_vlm_generator import SkyRLVLMGymGenerator
 from visgym_maze.dialogue.episode import Message
 from visgym_maze.dialogue.trajectory import StopReason, Trajectory
 from visgym_maze_skyrl.env import MazeTextEnv
+from visgym_maze_skyrl.local.chat import ChatCodec
+from visgym_maze_skyrl.local.pictures import Picture
 
-IMAGE_PAD = "<|image_pad|>"
 _TOKEN_COLUMNS = ("prompt_token_ids", "response_ids", "rollout_logprobs", "pixel_values", "image_grid_thw")
-_PROBE: list[Message] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
 
 
 class GroupMismatchError(RuntimeError):
@@ -54,9 +54,9 @@ class _Tokens:
     loss_mask: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
-    hashes: list[str] = field(default_factory=list)
-    placeholders: list[dict[str, int]] = field(default_factory=list)
-    pictures: list[Any] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    places: list[dict[str, int]] = field(default_factory=list)
+    sent: int = 0
 
     @property
     def ids(self) -> list[int]:
@@ -69,25 +69,6 @@ class _Tokens:
         self.logprobs += logprobs if logprobs is not None else [0.0] * len(ids)
         self.rewards += [0.0] * len(ids)
 
-    def add_features(self, features: MultiModalFeatures | None, offset: int) -> None:
-        """Append the pictures of a rendered piece that begins ``offset`` tokens into the whole."""
-        if features is None:
-            return
-        self.hashes += features["mm_hashes"]["image"]
-        self.pictures += (features["kwargs_data"] or {})["image"]
-        for place in features["mm_placeholders"]["image"]:
-            self.placeholders.append({"offset": place["offset"] + offset, "length": place["length"]})
-
-    def features(self) -> Any:
-        """All pictures so far, in the form that SkyRL's inference clients take."""
-        if not self.hashes:
-            return None
-        return {
-            "mm_hashes": {"image": list(self.hashes)},
-            "mm_placeholders": {"image": list(self.placeholders)},
-            "kwargs_data": {"image": list(self.pictures)},
-        }
-
 
 class MazeGenerator(SkyRLVLMGymGenerator):
     """SkyRL's generator with token-in-token-out history and faults that cost one rollout only.
@@ -95,10 +76,11 @@ class MazeGenerator(SkyRLVLMGymGenerator):
     Args:
         generator_cfg: As for SkyRL's generator.
         skyrl_gym_cfg: As for SkyRL's generator.
-        inference_engine_client: As for SkyRL's generator. If it has a method ``decode_features``, that
-            turns the pictures of a conversation into tensors; else SkyRL's own decoder does.
-        tokenizer: The model's tokenizer.
+        inference_engine_client: As for SkyRL's generator.
+        codec: Turns messages into tokens and pictures, with the model's tokenizer.
         policy_model_name: As for SkyRL's generator.
+        encode_picture: Puts a picture into the form that the client takes; None hands it over as it is.
+            A picture that was sent with an earlier turn of a session is not sent again.
         env_timeout: Seconds that a call of the environment may take; more costs the rollout.
 
     Attributes:
@@ -111,21 +93,25 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         generator_cfg: Any,
         skyrl_gym_cfg: Any,
         inference_engine_client: Any,
-        tokenizer: Any,
+        codec: ChatCodec,
         policy_model_name: str | None = None,
         *,
+        encode_picture: Callable[[Picture], str] | None = None,
         env_timeout: float = 10.0,
     ) -> None:
-        super().__init__(generator_cfg, skyrl_gym_cfg, inference_engine_client, tokenizer, policy_model_name)
+        super().__init__(
+            generator_cfg, skyrl_gym_cfg, inference_engine_client, codec.tokenizer, policy_model_name
+        )
+        self.codec = codec
+        self.encode_picture = encode_picture
         self.env_timeout = env_timeout
         self.trajectories: list[Trajectory | None] = []
-        self._image_pad = tokenizer.convert_tokens_to_ids(IMAGE_PAD)
-        self._eos = int(tokenizer.eos_token_id)
+        self._image_id = codec.image_id
+        self._eos = codec.end_id
         self._finished: dict[tuple[str, int], Trajectory] = {}
         self._keys: dict[str, set[str]] = defaultdict(set)
         self._faults: dict[tuple[str, int], RolloutFault] = {}
         self._session_prefix = ""
-        self._probe_length: int | None = None
 
     async def generate(self, input_batch: GeneratorInput, disable_tqdm: bool = True) -> GeneratorOutput:
         """Play all rollouts of a batch; see SkyRL's generator for input and output.
@@ -216,8 +202,8 @@ class MazeGenerator(SkyRLVLMGymGenerator):
     ) -> str:
         """Turn by turn until the episode ends; returns SkyRL's stop reason."""
         messages, _ = await self._in_env(env.init, prompt)
-        tokens.prompt, features = await self._render(messages)
-        tokens.add_features(features, 0)
+        tokens.prompt, pictures = self.codec.first(messages)
+        self._place(tokens, pictures, 0)
         while True:
             self._check_pictures(tokens)
             if len(tokens.ids) > max_input_length:
@@ -236,16 +222,16 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             if not ended:
                 # Close an answer that ran into its token limit, as the chat template would.
                 tokens.add([self._eos], trained=False)
-            ids, features = await self._render_observation(observations)
+            ids, pictures = self.codec.later(observations)
             offset = len(tokens.ids)
             tokens.add(ids, trained=False)
-            tokens.add_features(features, offset)
+            self._place(tokens, pictures, offset)
 
     async def _answer(
         self, tokens: _Tokens, session: str, sampling: dict[str, Any], cache_salt: str | None
     ) -> tuple[str, bool]:
         """Sample one answer; returns its text and whether the model ended it."""
-        features = tokens.features()
+        features = self._features(tokens)
         request = InferenceEngineInput(
             prompts=None,
             prompt_token_ids=[tokens.ids],
@@ -264,40 +250,47 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         tokens.add(ids, trained=True, logprobs=list(logprobs[0]) if logprobs else None)
         return self.tokenizer.decode(ids, skip_special_tokens=True), ids[-1] == self._eos
 
-    async def _render(self, messages: list[Message]) -> tuple[list[int], MultiModalFeatures | None]:
-        rendered = await self._render_conversation(messages)
-        return list(rendered["prompt_ids"]), rendered["features"]
+    def _place(self, tokens: _Tokens, pictures: list[Picture], offset: int) -> None:
+        """Note new pictures, and where their image tokens stand from ``offset`` on."""
+        ids = tokens.ids
+        for picture in pictures:
+            length = self.codec.reader.tokens(picture)
+            offset = ids.index(self._image_id, offset)
+            tokens.pictures.append(picture)
+            tokens.places.append({"offset": offset, "length": length})
+            offset += length
 
-    async def _render_observation(
-        self, messages: list[Message]
-    ) -> tuple[list[int], MultiModalFeatures | None]:
-        """Tokens and pictures that follow an answer, from the template with a fixed short past."""
-        ids, features = await self._render([*_PROBE, *messages])
-        if self._probe_length is None:
-            past = list(self.tokenizer.apply_chat_template(_PROBE, tokenize=True, return_dict=False))
-            self._probe_length = len(past) - past[::-1].index(self._eos)
-        cut = self._probe_length
-        if ids[cut - 1] != self._eos:
-            raise RuntimeError("the chat template does not end an answer with the end-of-turn token")
-        if features is not None:
-            for place in features["mm_placeholders"]["image"]:
-                place["offset"] -= cut
-        return ids[cut:], features
+    def _features(self, tokens: _Tokens) -> Any:
+        """The pictures of a request, in the form that SkyRL's inference clients take."""
+        if not tokens.pictures:
+            return None
+        if self.encode_picture is None:
+            data: list[Any] = list(tokens.pictures)
+        else:
+            new = tokens.pictures[tokens.sent :]
+            data = [None] * tokens.sent + [self.encode_picture(picture) for picture in new]
+            tokens.sent = len(tokens.pictures)
+        return {
+            "mm_hashes": {"image": [picture.key for picture in tokens.pictures]},
+            "mm_placeholders": {"image": list(tokens.places)},
+            "kwargs_data": {"image": data},
+        }
 
     def _check_pictures(self, tokens: _Tokens) -> None:
         """Every image token of the history must belong to a picture, and the other way round."""
-        shown, expected = tokens.ids.count(self._image_pad), sum(p["length"] for p in tokens.placeholders)
+        shown, expected = tokens.ids.count(self._image_id), sum(place["length"] for place in tokens.places)
         if shown != expected:
             raise RolloutFault(
                 StopReason.ERROR, f"{shown} image tokens in the history, its pictures need {expected}"
             )
 
-    def _tensors(self, tokens: _Tokens) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    @staticmethod
+    def _tensors(tokens: _Tokens) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        """Pixel values ``[patches, dim]`` and grids ``[pictures, 3]`` of a conversation."""
         if not tokens.pictures:
             return None, None
-        decode = getattr(self.inference_engine_client, "decode_features", decode_mm_kwargs)
-        decoded = decode({"image": tokens.pictures})
-        return decoded["pixel_values"], decoded["image_grid_thw"]
+        pixel_values = torch.cat([picture.pixel_values for picture in tokens.pictures])
+        return pixel_values, torch.cat([picture.grid_thw for picture in tokens.pictures])
 
     async def _in_env(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call the environment; what it raises, or how long it hangs, is the rollout's loss alone."""

@@ -45,7 +45,7 @@ class ChatCodec:
         self.tokenizer = tokenizer
         self.reader = reader
         self.end_id = token_id(tokenizer, str(tokenizer.eos_token))
-        self._image_id = token_id(tokenizer, IMAGE_TOKEN)
+        self.image_id = token_id(tokenizer, IMAGE_TOKEN)
         self._past = self._render(_PROBE, answer_next=False)
         answered, end, _ = self._past.rpartition(str(tokenizer.eos_token))
         if not end or not answered.endswith("!"):
@@ -84,6 +84,6 @@ class ChatCodec:
         ids: list[int] = []
         waiting = iter(pictures)
         for token in self.tokenizer.encode(text, add_special_tokens=False):
-            repeats = self.reader.tokens(next(waiting)) if token == self._image_id else 1
+            repeats = self.reader.tokens(next(waiting)) if token == self.image_id else 1
             ids.extend([token] * repeats)
         return ids, pictures

@@ -7,14 +7,12 @@ load an adapter. Requests that arrive together are sampled as one batch.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
-import torch
 from skyrl.backends.skyrl_train.inference_servers.base import InferenceEngineInterface
 
-from visgym_maze_skyrl.local.chat import IMAGE_TOKEN, ChatCodec
+from visgym_maze_skyrl.local.chat import ChatCodec
 from visgym_maze_skyrl.local.engine import Engine, Request
-from visgym_maze_skyrl.local.pictures import Picture
 
 _QUIET_SECONDS = 0.002
 
@@ -33,7 +31,6 @@ class LocalClient(InferenceEngineInterface):
         self.codec = codec
         self.weight_version = 0
         self._model_name = model_name
-        self._image_id: int = cast("Any", codec.tokenizer).convert_tokens_to_ids(IMAGE_TOKEN)
         self._waiting: list[tuple[Request, asyncio.Future[Any]]] = []
         self._timer: asyncio.TimerHandle | None = None
 
@@ -48,7 +45,7 @@ class LocalClient(InferenceEngineInterface):
         placeholders: list[dict[str, int]] = []
         start = 0
         for picture in pictures:
-            offset, length = ids.index(self._image_id, start), self.codec.reader.tokens(picture)
+            offset, length = ids.index(self.codec.image_id, start), self.codec.reader.tokens(picture)
             placeholders.append({"offset": offset, "length": length})
             start = offset + length
         features = {
@@ -57,15 +54,6 @@ class LocalClient(InferenceEngineInterface):
             "kwargs_data": {"image": pictures},
         }
         return {"token_ids": ids, "features": features if pictures else None}
-
-    @staticmethod
-    def decode_features(kwargs_data: dict[str, list[Picture]]) -> dict[str, torch.Tensor]:
-        """Pixel values ``[patches, dim]`` and grids ``[pictures, 3]`` of all pictures."""
-        pictures = kwargs_data["image"]
-        return {
-            "pixel_values": torch.cat([picture.pixel_values for picture in pictures]),
-            "image_grid_thw": torch.cat([picture.grid_thw for picture in pictures]),
-        }
 
     async def generate(self, input_batch: Any, model: str | None = None) -> Any:
         """Sample one answer per prompt, together with whatever else is waiting."""
