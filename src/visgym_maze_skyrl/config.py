@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 from skyrl.train.config import SkyRLTrainConfig
 from skyrl.train.utils import validate_cfg
 
+from visgym_maze_skyrl.backend import gpu_count
 from visgym_maze_skyrl.env import ENV_ID
 from visgym_maze_skyrl.recipe import Recipe, RecipeError
 
@@ -33,7 +35,7 @@ def skyrl_config(
         RecipeError: If SkyRL refuses the settings.
     """
     values = {
-        **_common(recipe, folder, model_path, resume=resume),
+        **_common(recipe, folder, model_path, ranks=1 if local else _ranks(recipe), resume=resume),
         **(_local() if local else _cluster(recipe)),
     }
     arguments = {**values, **dict(item.split("=", 1) for item in passed)}
@@ -45,9 +47,13 @@ def skyrl_config(
     return cfg
 
 
-def _common(recipe: Recipe, folder: Path, model_path: str, *, resume: bool) -> dict[str, Any]:
+def _ranks(recipe: Recipe) -> int:
+    return recipe.nodes * (recipe.gpus or max(gpu_count(), 1))
+
+
+def _common(recipe: Recipe, folder: Path, model_path: str, *, ranks: int, resume: bool) -> dict[str, Any]:
     mazes = recipe.mazes_per_step
-    update = (recipe.mini_batch_mazes or mazes) * recipe.group_size
+    update = max((recipe.mini_batch_mazes or mazes) * recipe.group_size // ranks, 1)
     micro_batch = max(n for n in range(1, min(recipe.micro_batch, update) + 1) if update % n == 0)
     lora = recipe.lora_rank > 0
     values: dict[str, Any] = {
@@ -119,17 +125,27 @@ def _local() -> dict[str, Any]:
 
 
 def _cluster(recipe: Recipe) -> dict[str, Any]:
-    gpus = max(recipe.gpus, 1)
+    ranks = _ranks(recipe)
+    gpus = ranks // recipe.nodes
+    engine = "generator.inference_engine"
+    flash_attention = importlib.util.find_spec("flash_attn") is not None
     return {
+        "trainer.flash_attn": flash_attention,
         "trainer.placement.colocate_all": True,
         "trainer.placement.policy_num_nodes": recipe.nodes,
         "trainer.placement.policy_num_gpus_per_node": gpus,
         "trainer.placement.ref_num_nodes": recipe.nodes,
         "trainer.placement.ref_num_gpus_per_node": gpus,
-        "generator.inference_engine.num_engines": recipe.nodes * gpus,
-        "generator.inference_engine.gpu_memory_utilization": 0.45,
+        f"{engine}.num_engines": ranks,
+        f"{engine}.gpu_memory_utilization": 0.45,
         # Room for the prompt at its limit, one more observation and one more answer.
-        "generator.inference_engine.engine_init_kwargs.max_model_len": 2 * recipe.max_context,
+        f"{engine}.engine_init_kwargs.max_model_len": 2 * recipe.max_context,
+        f"{engine}.engine_init_kwargs.limit_mm_per_prompt.image": recipe.max_turns + 1,
+        f"{engine}.engine_init_kwargs.limit_mm_per_prompt.video": 0,
+        # SkyRL switches this cache off; with it a picture is sent once per conversation.
+        f"{engine}.engine_init_kwargs.mm_processor_cache_gb": 4,
+        # Log-probabilities of the distribution that is really sampled from: after temperature and masks.
+        f"{engine}.engine_init_kwargs.logprobs_mode": "processed_logprobs",
     }
 
 

@@ -158,7 +158,9 @@ def _run_local(
 def _run_skyrl(
     recipe: Recipe, folder: Path, model_path: str, passed: list[str], resume: bool
 ) -> dict[str, Any]:
-    raise RecipeError("the backend skyrl is not part of this release; use --backend local")
+    from visgym_maze_skyrl.cluster.run import run
+
+    return run(recipe, folder, model_path, passed, resume=resume)
 
 
 def _quiet(folder: Path) -> None:

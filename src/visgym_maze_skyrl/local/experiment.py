@@ -15,7 +15,7 @@ from visgym_maze_skyrl.local.chat import ChatCodec
 from visgym_maze_skyrl.local.client import LocalClient
 from visgym_maze_skyrl.local.engine import Engine
 from visgym_maze_skyrl.local.pictures import PictureReader
-from visgym_maze_skyrl.local.sampling import forbidden_tokens
+from visgym_maze_skyrl.masking import forbid
 from visgym_maze_skyrl.trainer import MazeTrainer
 
 shims.install()
@@ -41,7 +41,7 @@ class LocalTrainer(MazeTrainer):
         worker.init_worker_process_group()
         worker.init_model(str(self.cfg.trainer.policy.model.path), self.total_training_steps)
         worker._set_pad_token_id(tokenizer.pad_token_id)
-        worker.forbid(forbidden_tokens(tokenizer, worker.vocabulary_size))
+        forbid(worker.hf_model, tokenizer)
         self.policy_model = worker  # type: ignore[assignment]
         self.dispatch = LocalDispatch(worker, self.cfg, self.inference_engine_client)  # type: ignore[assignment]
 

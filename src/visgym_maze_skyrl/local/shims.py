@@ -8,6 +8,7 @@ nothing. It is the only place of the package that patches another library.
 from __future__ import annotations
 
 import importlib.machinery
+import importlib.util
 import sys
 import types
 from typing import Any
@@ -22,15 +23,18 @@ def install() -> None:
     global _installed
     if _installed or torch.cuda.is_available():
         return
-    _flash_attn()
+    stand_in_for_flash_attn()
     _cuda_functions()
     _fsdp_device_mesh()
     _installed = True
 
 
-def _flash_attn() -> None:
-    """A module that can be imported; calling what it holds is an error, as packing needs a GPU."""
-    if "flash_attn" in sys.modules:
+def stand_in_for_flash_attn() -> None:
+    """Let ``flash_attn.bert_padding`` be imported where it is not installed; calling it is an error.
+
+    SkyRL imports it even when it is configured not to pack sequences, which is all that it is for.
+    """
+    if "flash_attn" in sys.modules or importlib.util.find_spec("flash_attn") is not None:
         return
 
     def absent(*args: Any, **kwargs: Any) -> Any:

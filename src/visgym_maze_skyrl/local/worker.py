@@ -30,18 +30,13 @@ class LocalPolicyWorker(FSDPPolicyWorkerBase):
     def init_model(self, model_path: str, num_training_steps: int | None = None) -> None:
         """Load the model as SkyRL does, then make its CPU forward pass faster (same numbers)."""
         super().init_model(model_path, cast("Any", num_training_steps))
-        speed_up(self._hf_model)
+        speed_up(self.hf_model)
         self.strategy.print = _log
 
     @property
-    def _hf_model(self) -> Any:
+    def hf_model(self) -> Any:
         """The Hugging Face model inside SkyRL's wrapper."""
         return self.model.model
-
-    @property
-    def vocabulary_size(self) -> int:
-        """Width of the logits."""
-        return self._hf_model.config.get_text_config().vocab_size
 
     async def init_weight_sync_state(self, inference_engine_client: Any, inference_engine_cfg: Any) -> None:
         """There is nothing to connect: the engine lives in this process."""
@@ -52,23 +47,8 @@ class LocalPolicyWorker(FSDPPolicyWorkerBase):
     ) -> None:
         """Hand the full weights over by reference; used when no adapter is trained."""
         await inference_engine_client.update_named_weights(
-            {name: _full(tensor) for name, tensor in self._hf_model.state_dict().items()}
+            {name: _full(tensor) for name, tensor in self.hf_model.state_dict().items()}
         )
-
-    def forbid(self, tokens: torch.Tensor) -> None:
-        """Give tokens that the engine never samples no probability here either.
-
-        Otherwise the two would disagree by the probability mass that the engine takes from them.
-
-        Args:
-            tokens: bool of shape ``(vocabulary,)``, True for a forbidden token.
-        """
-
-        def mask(module: Any, inputs: Any, logits: torch.Tensor) -> torch.Tensor:
-            # Finite, so that probability times log-probability is zero in an entropy and not NaN.
-            return logits.masked_fill(tokens, -1e4)
-
-        self._hf_model.get_output_embeddings().register_forward_hook(mask)
 
     def _set_numa_affinity(self, rank: int) -> None:
         """Leave the threads where they are."""

@@ -1,0 +1,1 @@
+"""The backend for machines with GPUs: SkyRL on Ray, vLLM engines, and an FSDP policy."""
