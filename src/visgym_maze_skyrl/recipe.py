@@ -103,11 +103,11 @@ class Recipe:
     group_size: int = 8
     mazes_per_step: int = 16
     temperature: float = 1.0
-    eval_temperature: float = 1.0
+    eval_temperature: float = 0.7
     max_new_tokens: int = 12
     max_context: int = 1024
-    steps: int = 40
-    learning_rate: float = 1e-3
+    steps: int = 60
+    learning_rate: float = 2e-4
     mini_batch_mazes: int = 0
     micro_batch: int = 32
     kl: float = 0.0

@@ -190,7 +190,7 @@ def snapshot(folder):
     [
         ({}, False, "holds a run"),
         ({"seed": 3}, True, "was made with seed=0, now it is 3"),
-        ({"learning_rate": 0.5}, True, "learning_rate=0.001"),
+        ({"learning_rate": 0.5}, True, "learning_rate=0.0002"),
     ],
     ids=["no resume", "another seed", "another learning rate"],
 )
