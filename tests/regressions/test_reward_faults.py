@@ -72,3 +72,11 @@ def test_walking_up_to_the_goal_never_pays_more_than_reaching_it() -> None:
     waiting = sum(returns([f"<action>{w}</action>" for w in ["right"] * 3 + ["up"] * 12], shaped))
     arriving = sum(returns([f"<action>{w}</action>" for w in ["right"] * 3 + ["stop"]], shaped))
     assert waiting < arriving
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_reward_that_is_no_number_does_not_reach_the_trainer(value: float) -> None:
+    dialogue = MazeDialogue(CORRIDOR, reward=lambda outcome: value)
+    dialogue.reset()
+    with pytest.raises(ValueError, match="the reward of turn 1 is"):
+        dialogue.step("<action>right</action>")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 from visgym_maze.dialogue.content import Message, Shown, picture_urls, user_message
-from visgym_maze.dialogue.dialects import DIALECTS, Actions
+from visgym_maze.dialogue.dialects import DIALECTS
 from visgym_maze.dialogue.history import assemble
 from visgym_maze.dialogue.parsing import ParseFailure, parse
 from visgym_maze.dialogue.prompts import PromptTemplate, later_text, prompt_named
-from visgym_maze.dialogue.trajectory import StopReason, Trajectory, Turn
+from visgym_maze.dialogue.trajectory import StopReason, Trajectory, Turn, TurnResult
+from visgym_maze.dialogue.walking import walk
 from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome
 from visgym_maze.view.named import view_named
 from visgym_maze.view.style import Style, style_named
 from visgym_maze.view.top_down import plain_view
 from visgym_maze.view.view import Blank, View, first_heading
-from visgym_maze.world.dynamics import Action, transition
+from visgym_maze.world.dynamics import Action
 from visgym_maze.world.layout import Cell, Layout
 from visgym_maze.world.solver import solve
 
@@ -28,32 +30,7 @@ GOAL_RULES = ("stop", "reach")
 # The records of a turn are made at every step, and a NamedTuple's own constructor, which calls this one,
 # takes twice as long.
 _new = tuple.__new__
-_STOP = Action.STOP
 _SPARSE = RewardSpec()
-
-
-class TurnResult(NamedTuple):
-    """What :meth:`MazeDialogue.step` returns.
-
-    Attributes:
-        messages: Messages that follow the answer, empty once the episode is over. They are the
-            caller's own.
-        reward: What the turn earned.
-        terminated: Whether the episode ended by what the agent did.
-        truncated: Whether it ended at the turn cap.
-        turn: The record of the turn.
-    """
-
-    messages: list[Message]
-    reward: float
-    terminated: bool
-    truncated: bool
-    turn: Turn
-
-    @property
-    def done(self) -> bool:
-        """Whether the episode is over."""
-        return self.terminated or self.truncated
 
 
 class MazeDialogue:
@@ -175,6 +152,7 @@ class MazeDialogue:
         Raises:
             RuntimeError: If the episode has not begun or is over.
             TypeError: If the answer is no string.
+            ValueError: If the reward object returns infinity or no number.
         """
         if self.stop_reason is not None or not self._shown:
             raise RuntimeError(self._why_closed())
@@ -184,7 +162,12 @@ class MazeDialogue:
             path, bumped, stopped = (), False, False
         else:
             word, failure, well_formed = parsed.word, None, parsed.well_formed
-            path, bumped, stopped = self._walk(parsed.actions)
+            path, self._heading, bumped, stopped = walk(
+                self.layout, self.cell, self._heading, parsed.actions, self.goal_rule == "reach"
+            )
+            if path:
+                self.cell = path[-1]
+                self._visited += path
         self._well_formed += well_formed
         number, before, layout = len(self.turns) + 1, self._distance, self.layout
         cell = self.cell
@@ -273,29 +256,10 @@ class MazeDialogue:
             return "call reset() before the first step()"
         return f"the episode is over ({self.stop_reason}); call reset() for another"
 
-    def _walk(self, actions: Actions) -> tuple[tuple[Cell, ...], bool, bool]:
-        """Play the actions up to the first wall, or the goal if reaching it ends the episode.
-
-        Returns:
-            The cells entered, whether a wall was in the way, and whether the agent stopped.
-        """
-        path: tuple[Cell, ...] = ()
-        for action in actions:
-            if action is _STOP:
-                return path, False, True
-            self._heading = action
-            cell, bumped = transition(self.layout, self.cell, action)
-            if bumped:
-                return path, True, False
-            self.cell = cell
-            self._visited.append(cell)
-            path = (*path, cell)
-            if cell == self.layout.goal and self.goal_rule == "reach":
-                break
-        return path, False, False
-
     def _pay(self, outcome: TurnOutcome) -> float:
         reward = float(self.reward(outcome))
+        if not isfinite(reward):
+            raise ValueError(f"the reward of turn {outcome.turn} is {reward}; rewards must be finite")
         if self._pays_per_turn:
             return reward
         self._unpaid += reward

@@ -53,8 +53,9 @@ class ParsedAction(NamedTuple):
     @property
     def word(self) -> str:
         """The action's word; those of several are joined by commas."""
-        words = [_WORDS[action] for action in self.actions]
-        return words[0] if len(words) == 1 else ",".join(words)
+        if len(self.actions) == 1:
+            return _WORDS[self.actions[0]]
+        return ",".join(_WORDS[action] for action in self.actions)
 
 
 class ParseFailure(NamedTuple):

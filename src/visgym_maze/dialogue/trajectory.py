@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from visgym_maze.dialogue.content import Message
 from visgym_maze.world.layout import Cell, Layout
 
 
@@ -50,6 +51,30 @@ class Turn(NamedTuple):
     reward: float
     feedback: str
     path: tuple[Cell, ...] = ()
+
+
+class TurnResult(NamedTuple):
+    """What :meth:`~visgym_maze.dialogue.episode.MazeDialogue.step` returns.
+
+    Attributes:
+        messages: Messages that follow the answer, empty once the episode is over. They are the
+            caller's own.
+        reward: What the turn earned.
+        terminated: Whether the episode ended by what the agent did.
+        truncated: Whether it ended at the turn cap.
+        turn: The record of the turn.
+    """
+
+    messages: list[Message]
+    reward: float
+    terminated: bool
+    truncated: bool
+    turn: Turn
+
+    @property
+    def done(self) -> bool:
+        """Whether the episode is over."""
+        return self.terminated or self.truncated
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visgym_maze.view.colours import colour_names
-from visgym_maze.view.frames import FLOOR, WALL, agent_mask, cell_indices, render
-from visgym_maze.view.png import RGB_BITS, Strip, header, join_strips, make_strip, scanlines, to_data_uri
+from visgym_maze.view.frames import FLOOR, agent_mask, cell_indices, render
+from visgym_maze.view.png import RGB_BITS, Strip, join_strips, to_data_uri
+from visgym_maze.view.press import picture_head, press_for
 from visgym_maze.view.style import STYLES, Style, style_named
 from visgym_maze.view.text import TEXTS, grid_text, position_text
-from visgym_maze.view.tiles import FOG, TRAIL, label_mask, row_pixels
+from visgym_maze.view.tiles import FOG, TRAIL, label_mask
 from visgym_maze.world.dynamics import Action
 from visgym_maze.world.layout import Cell, Layout
 
@@ -103,8 +104,8 @@ class TopDownCamera:
         self._plain_cells = cell_indices(layout).tobytes()
         extras = view.trail or view.fog is not None or view.coordinates
         bits = RGB_BITS if view.mode == "rgb" else 4 if extras else 2
-        self._press = _press(view.style, self._size[1], bits)
-        self._head = _head(*self._size, bits, view.style)
+        self._press = press_for(view.style, self._size[1], bits)
+        self._head = picture_head(*self._size, bits, view.style)
         self._plain_strips = self._strips(self._plain_cells)
         self._uris: dict[Cell | None, str] = {}
 
@@ -198,35 +199,12 @@ class TopDownCamera:
     def _strip(self, cells: bytes, row: int, agent_column: int = -1) -> Strip:
         width = self._layout.width
         number = row if self._view.coordinates else -1
-        return self._press(cells[row * width : (row + 1) * width], agent_column, number)
+        return self._press.row(cells[row * width : (row + 1) * width], agent_column, number)
 
     def _strips(self, cells: bytes) -> list[Strip]:
         strips = [self._strip(cells, row) for row in range(self._layout.height)]
         padding = self._size[0] - self._layout.height * self._view.style.cell
         return [*strips, self._press.padding(padding)] if padding else strips
-
-
-class _Press:
-    """Makes the strips of pictures of one style and width, each once (the last 4096 are kept)."""
-
-    def __init__(self, style: Style, width: int, bits: int) -> None:
-        self._style = style
-        self._width = width
-        self._bits = bits
-        self._row = lru_cache(maxsize=4096)(self._draw)
-        self.padding = lru_cache(maxsize=64)(self._draw_padding)
-
-    def __call__(self, cells: bytes, agent_column: int, number: int) -> Strip:
-        return self._row(cells, agent_column, number)
-
-    def _draw(self, cells: bytes, agent_column: int, number: int) -> Strip:
-        return self._pack(row_pixels(cells, self._style, self._width, agent_column, number))
-
-    def _draw_padding(self, rows: int) -> Strip:
-        return self._pack(np.full((rows, self._width), WALL, dtype=np.uint8))
-
-    def _pack(self, pixels: NDArray[np.uint8]) -> Strip:
-        return make_strip(scanlines(pixels, self._bits, self._style.palette))
 
 
 def _numbers(height: int, width: int) -> list[tuple[Cell, int]]:
@@ -237,16 +215,6 @@ def _numbers(height: int, width: int) -> list[tuple[Cell, int]]:
 @lru_cache(maxsize=256)
 def _camera(view: TopDown, layout: Layout) -> TopDownCamera:
     return TopDownCamera(view, layout)
-
-
-@lru_cache(maxsize=16)
-def _press(style: Style, width: int, bits: int) -> _Press:
-    return _Press(style, width, bits)
-
-
-@lru_cache(maxsize=256)
-def _head(height: int, width: int, bits: int, style: Style) -> bytes:
-    return header(height, width, bits, style.palette[: 2**bits])
 
 
 @lru_cache(maxsize=64)
