@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from skyrl.train.utils.callbacks import CallbackInput, TrainingCallback, TrainingControl
 
 
@@ -22,7 +22,8 @@ class ProgressDisplay(TrainingCallback):
         self._first = 0
         self._started = 0.0
         self._bar = Progress(
-            TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("step"),
+            MofNCompleteColumn(),
             BarColumn(bar_width=24),
             TextColumn("{task.description}"),
             console=console,
