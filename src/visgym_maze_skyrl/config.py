@@ -118,7 +118,9 @@ def _local() -> dict[str, Any]:
         "trainer.placement.colocate_all": False,
         "trainer.placement.colocate_policy_ref": False,
         "trainer.enable_ray_gpu_monitor": False,
+        "trainer.bf16": False,
         "trainer.policy.fsdp_config.mixed_precision.param_dtype": "fp32",
+        "trainer.ref.fsdp_config.mixed_precision.param_dtype": "fp32",
         "generator.inference_engine.enable_ray_prometheus_stats": False,
         "generator.inference_engine.num_engines": 1,
     }

@@ -175,6 +175,31 @@ def test_the_vision_tower_is_trained_when_all_weights_are(recipe, tmp_path):
     assert any("language_model" in name for name in changed)
 
 
+def test_the_kl_term_starts_at_zero_and_grows_with_the_policy(recipe, tmp_path):
+    folder = tmp_path / "kl"
+    train(dataclasses.replace(recipe, output=str(folder), kl=0.1, learning_rate=5e-3, steps=3, eval_every=9))
+    kl = [record["policy/policy_kl"] for record in StepLog(folder / "metrics.jsonl").read()]
+    assert abs(kl[0]) < 1e-6
+    assert kl[-1] > 1e-4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"observe": "text"},
+        {"observe": "blank"},
+        {"dialect": "json", "goal_rule": "reach"},
+        {"mini_batch_mazes": 1},
+    ],
+    ids=lambda change: ",".join(f"{k}={v}" for k, v in change.items()),
+)
+def test_other_ways_to_play_train_too(recipe, tmp_path, change):
+    output = str(tmp_path / "run")
+    report = train(dataclasses.replace(recipe, output=output, steps=1, eval_every=9, **change))
+    assert report["steps_done"] == 1
+    assert report["lost_rollouts"] == 0
+
+
 def test_a_run_that_is_already_complete_resumes_to_its_report(run, recipe):
     folder, report = run
     again = train(dataclasses.replace(recipe, output=str(folder)), resume=True)

@@ -25,10 +25,23 @@ class LocalTrainer(MazeTrainer):
     """The trainer over one in-process worker, without a Ray runtime."""
 
     def build_models(self, PolicyWorker: Any, CriticWorker: Any, RefWorker: Any) -> None:  # noqa: N803
-        """Make the worker and load the model into it."""
-        from visgym_maze_skyrl.local.worker import LocalDispatch, LocalPolicyWorker
+        """Make the workers and load the model into each."""
+        # SkyRL's workers can be imported only after the stand-ins of this module are in place.
+        from visgym_maze_skyrl.local.worker import LocalDispatch, LocalPolicyWorker, LocalReferenceWorker
 
-        worker = LocalPolicyWorker(
+        path = str(self.cfg.trainer.policy.model.path)
+        worker = self._prepared(LocalPolicyWorker, path, self.total_training_steps)
+        worker._set_pad_token_id(cast("Any", self.tokenizer).pad_token_id)
+        reference = None
+        if self.cfg.trainer.algorithm.use_kl_loss:
+            reference = self._prepared(LocalReferenceWorker, path)
+        self.policy_model, self.ref_model = worker, reference
+        client = self.inference_engine_client
+        self.dispatch = LocalDispatch(worker, reference, self.cfg, client)  # type: ignore[assignment]
+
+    def _prepared(self, kind: Any, *arguments: Any) -> Any:
+        """A worker of this kind with its model loaded."""
+        worker = kind(
             cfg=self.cfg.trainer,
             world_size=1,
             rank=0,
@@ -37,13 +50,10 @@ class LocalTrainer(MazeTrainer):
             master_port=1,
             sequence_parallel_size=1,
         )
-        tokenizer: Any = self.tokenizer
         worker.init_worker_process_group()
-        worker.init_model(str(self.cfg.trainer.policy.model.path), self.total_training_steps)
-        worker._set_pad_token_id(tokenizer.pad_token_id)
-        forbid(worker.hf_model, tokenizer)
-        self.policy_model = worker  # type: ignore[assignment]
-        self.dispatch = LocalDispatch(worker, self.cfg, self.inference_engine_client)  # type: ignore[assignment]
+        worker.init_model(*arguments)
+        forbid(worker.hf_model, self.tokenizer)
+        return worker
 
     def load_checkpoints(self) -> tuple[int, str]:
         """Also bring the engine's random streams to where they were."""

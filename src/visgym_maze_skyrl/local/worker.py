@@ -1,4 +1,4 @@
-"""How does SkyRL's FSDP policy worker train in the same process, on a CPU, without Ray?"""
+"""How do SkyRL's FSDP workers run in the same process, on a CPU, without Ray?"""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import Any, cast
 import torch
 from loguru import logger
 from skyrl.backends.skyrl_train.distributed.dispatch import MeshRank, WorkerOutput
-from skyrl.backends.skyrl_train.workers.fsdp.fsdp_worker import FSDPPolicyWorkerBase
+from skyrl.backends.skyrl_train.workers.fsdp.fsdp_worker import FSDPPolicyWorkerBase, FSDPRefWorkerBase
 from torch._C._distributed_c10d import HashStore
 
 from visgym_maze_skyrl.local.fast import speed_up
 
 
-class LocalPolicyWorker(FSDPPolicyWorkerBase):
-    """SkyRL's policy worker as a plain object: same model wrapper, loss, optimiser and checkpoints."""
+class _InProcess:
+    """What every local worker does instead of talking to other ranks and devices."""
+
+    device_mesh: Any
+    mesh_rank: Any
+    model: Any
 
     def init_worker_process_group(self) -> None:
         """A process group of one, over an in-memory store: no port, no network."""
@@ -27,16 +31,32 @@ class LocalPolicyWorker(FSDPPolicyWorkerBase):
         )
         self.mesh_rank = MeshRank(dp=0, sp=0, tp=0, pp=0, world_size=1, dp_size=1, pp_size=1)
 
+    @property
+    def hf_model(self) -> Any:
+        """The Hugging Face model inside SkyRL's wrapper."""
+        return self.model.model
+
+    def _set_numa_affinity(self, rank: int) -> None:
+        """Leave the threads where they are."""
+
+
+class LocalReferenceWorker(_InProcess, FSDPRefWorkerBase):
+    """SkyRL's reference worker as a plain object: the policy as it was, for the KL term."""
+
+    def init_model(self, model_path: str) -> None:
+        """Load the model as SkyRL does, then make its CPU forward pass faster (same numbers)."""
+        super().init_model(model_path)
+        speed_up(self.hf_model)
+
+
+class LocalPolicyWorker(_InProcess, FSDPPolicyWorkerBase):
+    """SkyRL's policy worker as a plain object: same model wrapper, loss, optimiser and checkpoints."""
+
     def init_model(self, model_path: str, num_training_steps: int | None = None) -> None:
         """Load the model as SkyRL does, then make its CPU forward pass faster (same numbers)."""
         super().init_model(model_path, cast("Any", num_training_steps))
         speed_up(self.hf_model)
         self.strategy.print = _log
-
-    @property
-    def hf_model(self) -> Any:
-        """The Hugging Face model inside SkyRL's wrapper."""
-        return self.model.model
 
     async def init_weight_sync_state(self, inference_engine_client: Any, inference_engine_cfg: Any) -> None:
         """There is nothing to connect: the engine lives in this process."""
@@ -50,9 +70,6 @@ class LocalPolicyWorker(FSDPPolicyWorkerBase):
             {name: _full(tensor) for name, tensor in self.hf_model.state_dict().items()}
         )
 
-    def _set_numa_affinity(self, rank: int) -> None:
-        """Leave the threads where they are."""
-
 
 def _log(*texts: object) -> None:
     logger.info(" ".join(map(str, texts)))
@@ -63,16 +80,20 @@ def _full(tensor: Any) -> torch.Tensor:
 
 
 class LocalDispatch:
-    """What SkyRL's trainer asks of its workers, answered by one worker in this process.
+    """What SkyRL's trainer asks of its workers, answered in this process.
 
     Args:
         worker: The policy worker.
+        reference: The reference worker, if there is a KL term.
         cfg: SkyRL's configuration.
         client: The inference client that gets the new weights.
     """
 
-    def __init__(self, worker: LocalPolicyWorker, cfg: Any, client: Any) -> None:
+    def __init__(
+        self, worker: LocalPolicyWorker, reference: LocalReferenceWorker | None, cfg: Any, client: Any
+    ) -> None:
         self.worker = worker
+        self.reference = reference
         self.cfg = cfg
         self.client = client
         self.last_weight_sync_seconds = 0.0
@@ -86,7 +107,10 @@ class LocalDispatch:
         return 1
 
     def forward(self, model: str, data: Any, **kwargs: Any) -> WorkerOutput:
-        """Log-probabilities of a batch."""
+        """Log-probabilities of a batch, of the policy or of the reference."""
+        if model == "ref":
+            assert self.reference is not None
+            return self.reference.forward(data)
         return self.worker.forward(data, **kwargs)
 
     def stage_data(self, model: str, data: Any, mini_batch_boundaries: list[tuple[int, int]]) -> list[Any]:
