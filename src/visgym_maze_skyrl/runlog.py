@@ -73,13 +73,24 @@ def prepare_folder(folder: Path, recipe: Recipe, *, resume: bool) -> None:
         return
     if not run_file.exists():
         raise RecipeError(f"there is no run to resume in {folder}; start one without --resume")
-    changed = differences(recipe, json.loads(run_file.read_text(encoding="utf-8"))["recipe"])
+    try:
+        record = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise RecipeError(
+            f"{run_file} is damaged, so the run's settings are unknown; start another with output=FOLDER"
+        ) from error
+    changed = differences(recipe, record)
     if changed:
         name, (old, new) = next(iter(changed.items()))
         raise RecipeError(
             f"the run in {folder} was made with {name}={old}, now it is {new}; resume it with the same "
             "settings, or start another with output=FOLDER"
         )
+
+
+def was_evaluated(folder: Path, step: int) -> bool:
+    """Whether the run has already logged its evaluation at ``step``."""
+    return any(record["step"] == step for record in StepLog(folder / "evaluations.jsonl").read())
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from visgym_maze_skyrl.recipe import (
     override,
     recipe_named,
 )
-from visgym_maze_skyrl.runlog import StepLog, locked, prepare_folder
+from visgym_maze_skyrl.runlog import locked, prepare_folder, was_evaluated
 
 EXAMPLES = """examples:
   python examples/train_grpo.py                                 train the tiny model on this machine
@@ -127,11 +127,9 @@ def _run_local(
     console = Console(soft_wrap=True)
     done = repair_latest(folder / "checkpoints") if resume else None
     cfg = skyrl_config(recipe, folder, model_path, passed, local=True, resume=done is not None)
-    if done is not None:
-        console.print(f"resuming after step {done}")
-        # The evaluation at this step may already be in the log.
-        logged = {record["step"] for record in StepLog(folder / "evaluations.jsonl").read()}
-        cfg.trainer.eval_before_train = done not in logged
+    cfg.trainer.eval_before_train = not was_evaluated(folder, done or 0)
+    if resume:
+        console.print(f"resuming after step {done}" if done else "no checkpoint yet: starting over")
     display = ProgressDisplay(console)
     experiment = LocalExperiment(cfg, recipe, folder, [Recorder(folder), display])
     console.print(

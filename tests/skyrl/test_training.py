@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -204,6 +205,24 @@ def test_a_run_that_is_already_complete_resumes_to_its_report(run, recipe):
     folder, report = run
     again = train(dataclasses.replace(recipe, output=str(folder)), resume=True)
     assert again["evaluations"] == report["evaluations"]
+
+
+def test_a_run_that_died_before_its_first_checkpoint_starts_over(recipe, tmp_path):
+    folder = tmp_path / "early"
+    short = dataclasses.replace(recipe, output=str(folder), steps=1, eval_every=9)
+    first = train(short)
+    shutil.rmtree(folder / "checkpoints")
+    again = train(short, resume=True)
+    assert [(r["step"], r["mode"]) for r in again["evaluations"]] == [
+        (r["step"], r["mode"]) for r in first["evaluations"]
+    ]
+    assert again["steps_done"] == 1
+
+
+def test_a_damaged_record_of_the_settings_is_named(recipe, tmp_path):
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(RecipeError, match="is damaged"):
+        train(dataclasses.replace(recipe, output=str(tmp_path)), resume=True)
 
 
 def snapshot(folder):

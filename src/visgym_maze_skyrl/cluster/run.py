@@ -16,7 +16,7 @@ from visgym_maze_skyrl.local.pictures import Picture
 from visgym_maze_skyrl.masking import sampling_arguments
 from visgym_maze_skyrl.recipe import Recipe
 from visgym_maze_skyrl.report import write_report
-from visgym_maze_skyrl.runlog import StepLog
+from visgym_maze_skyrl.runlog import was_evaluated
 from visgym_maze_skyrl.trainer import MazeTrainer, repair_latest
 
 
@@ -60,9 +60,7 @@ def run(recipe: Recipe, folder: Path, model_path: str, passed: list[str], *, res
     cfg.generator.sampling_params.additional_kwargs = sampling_arguments(
         AutoTokenizer.from_pretrained(model_path)
     )
-    if done is not None:
-        logged = {record["step"] for record in StepLog(folder / "evaluations.jsonl").read()}
-        cfg.trainer.eval_before_train = done not in logged
+    cfg.trainer.eval_before_train = not was_evaluated(folder, done or 0)
     if done is None or done < recipe.steps:
         initialize_ray(cfg)
         ray.get(cast("Any", _train).remote(cfg, recipe, folder))
