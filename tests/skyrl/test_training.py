@@ -219,6 +219,15 @@ def test_a_run_that_died_before_its_first_checkpoint_starts_over(recipe, tmp_pat
     assert again["steps_done"] == 1
 
 
+def test_a_complete_run_can_be_extended(recipe, tmp_path):
+    folder = tmp_path / "extended"
+    short = dataclasses.replace(recipe, output=str(folder), steps=2, eval_every=9)
+    train(short)
+    train(dataclasses.replace(short, steps=3), resume=True)
+    groups = [[group["group"] for group in groups] for _, groups in maze_sequence(folder)]
+    assert groups == [[0, 1], [2, 3], [4, 5]]
+
+
 def test_a_damaged_record_of_the_settings_is_named(recipe, tmp_path):
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(RecipeError, match="is damaged"):
