@@ -106,6 +106,7 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         self.render_mode = render_mode
         self.observation_space = observation_space(observe, self.size, self.style)
         self.action_space = gymnasium.spaces.Discrete(len(self.actions))
+        self._stop = self.actions["STOP"]
         self.levels = None if levels is None else self._check_levels(levels)
         self.layout: Layout | None = None
         self._over = True
@@ -172,7 +173,7 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         self._place(layout)
         self.turns = self._moves = 0
         self._unpaid = 0.0
-        self._start_distance = self._distance(layout)
+        self._start_distance = self._here = self._distance(layout)
         self._over = False
         return self._observation(layout), self._info(layout, bumped=False, success=False)
 
@@ -191,29 +192,30 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         except (TypeError, ValueError):
             last = len(self.actions) - 1
             raise ValueError(f"action must be an integer from 0 to {last}, got {action!r}") from None
-        before = self._distance(layout)
+        before = self._here
         moved, bumped = self._play(layout, chosen)
+        self._here = after = self._distance(layout)
         self.turns += 1
         self._moves += moved
-        stopped = chosen.name == "STOP"
+        stopped = chosen == self._stop
         success = self.cell == layout.goal and (stopped or self.goal_rule == "reach")
         terminated = success or stopped
         truncated = not terminated and self.turns >= self.max_turns
         self._over = terminated or truncated
         reward = self._pay(
             TurnOutcome(
-                turn=self.turns,
-                max_turns=self.max_turns,
-                distance_before=before,
-                distance_after=self._distance(layout),
-                start_distance=self._start_distance,
-                moves=self._moves,
-                acted=True,
-                bumped=bumped,
-                well_formed=self.turns,
-                terminated=terminated,
-                truncated=truncated,
-                success=success,
+                self.turns,
+                self.max_turns,
+                before,
+                after,
+                self._start_distance,
+                self._moves,
+                True,  # every action of the space names one
+                bumped,
+                self.turns,
+                terminated,
+                truncated,
+                success,
             )
         )
         info = self._info(layout, bumped=bumped, success=success)
@@ -233,8 +235,9 @@ class MazeEnv(gymnasium.Env[Any, Any]):
 
     def _play(self, layout: Layout, action: IntEnum) -> tuple[bool, bool]:
         """Carry an action out; returns whether the agent moved and whether it bumped into a wall."""
+        assert isinstance(action, Action)
         before = self.cell
-        self.cell, bumped = transition(layout, before, Action(action))
+        self.cell, bumped = transition(layout, before, action)
         return self.cell != before, bumped
 
     def _distance(self, layout: Layout) -> int:
@@ -254,7 +257,7 @@ class MazeEnv(gymnasium.Env[Any, Any]):
     def _info(self, layout: Layout, *, bumped: bool, success: bool) -> dict[str, Any]:
         return {
             "cell": self.cell,
-            "distance": self._distance(layout),
+            "distance": self._here,
             "layout_key": layout.key,
             "turns": self.turns,
             "bumped": bumped,

@@ -14,6 +14,7 @@ RESET = len(Action)
 """An action of its own that does nothing, for steps that only begin an episode."""
 
 _COLUMNS = RESET + 1
+_ROW = np.array(_COLUMNS)  # an array, since numpy would convert a plain number anew at every use
 
 OUTCOME = np.dtype([("bumped", np.bool_), ("wins", np.bool_), ("change", np.int16)])
 """What an action does: whether the agent bumps, whether the episode ends on the goal, and by how much the
@@ -28,7 +29,7 @@ class LevelTables:
     Attributes:
         cells: Number of cells of a maze.
         layouts: The maze in each slot, None while it is empty.
-        start: By slot, int64: the cell in which an episode begins.
+        start: By slot, int64: the state in which an episode begins.
         distance: By state, int32: moves to the goal, -1 where it can't be reached.
     """
 
@@ -64,12 +65,12 @@ class LevelTables:
         outcomes["wins"][goal, Action.STOP] = True
         self.layouts[slot] = layout
         self._grid[slot] = cell_indices(layout).ravel()
-        self.start[slot] = layout.start[0] * layout.width + layout.start[1]
+        self.start[slot] = first + layout.start[0] * layout.width + layout.start[1]
         self.distance[first : first + self.cells] = solve(layout).table
 
     def outcomes(self, states: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.void]:
         """What the actions do in the states: a fresh array of dtype :data:`OUTCOME`."""
-        rows = states * _COLUMNS
+        rows = states * _ROW
         rows += actions
         # Taken as plain numbers of four bytes, which numpy does faster than records.
         return self._outcomes.view(np.uint32).take(rows).view(OUTCOME)

@@ -40,15 +40,16 @@ def cell_indices(layout: Layout) -> NDArray[np.uint8]:
 
 
 @lru_cache(maxsize=512)
-def _background(layout: Layout, style: Style) -> bytes:
-    """The picture without the agent, as the bytes of its RGB array."""
+def _background(layout: Layout, style: Style) -> NDArray[np.uint8]:
+    """The picture without the agent, a read-only array."""
     height, width = style.picture_size(*layout.shape)
     # One scanline per row of cells, padding included; all others repeat it.
     cells = np.full((layout.height, -(-width // style.cell)), WALL, dtype=np.uint8)
     cells[:, : layout.width] = cell_indices(layout)
     lines = np.array(style.palette, dtype=np.uint8)[cells].repeat(style.cell, axis=1)[:, :width]
     below = height - layout.height * style.cell
-    return b"".join(line.tobytes() * style.cell for line in lines) + bytes(style.wall) * (width * below)
+    picture = b"".join(line.tobytes() * style.cell for line in lines) + bytes(style.wall) * (width * below)
+    return np.frombuffer(picture, dtype=np.uint8).reshape(height, width, 3)
 
 
 @lru_cache(maxsize=128)
@@ -72,9 +73,7 @@ def render(layout: Layout, agent: Cell | None = None, style: str | Style = "visg
         is the caller's own: no later call changes it, and writing to it changes no later picture.
     """
     style = style_named(style)
-    height, width = style.picture_size(*layout.shape)
-    background = _background(layout, style)
-    frame = np.frombuffer(background, dtype=np.uint8).reshape(height, width, 3).copy()
+    frame = _background(layout, style).copy()
     if agent is not None:
         cell = style.cell
         top, left = agent[0] * cell, agent[1] * cell
