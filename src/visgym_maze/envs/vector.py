@@ -85,7 +85,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             self._tables.put(slot, layout)
         self._own = np.arange(len(levels), len(levels) + num_envs)
         self._picks = _NOBODY
-        self._cap = np.array(self.rules.max_turns)
+        self._cap, self._cells = np.array(self.rules.max_turns), np.array(self._tables.cells)
         self._sparse = _sparse_reward(self.rules.reward)
         self._generators: list[np.random.Generator] = []
         self._first = np.zeros(num_envs, dtype=np.int64)  # state of cell 0 of the maze that is played
@@ -236,7 +236,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def _begin(self, chosen: NDArray[np.int64], slots: NDArray[np.int64], turns: int) -> None:
         start = self._tables.start.take(slots)
-        self._first[chosen], self._state[chosen] = slots * self._tables.cells, start
+        self._first[chosen], self._state[chosen] = slots * self._cells, start
         self._turns[chosen] = turns
         if self._sparse is None:
             self._moves[chosen] = 0
