@@ -20,6 +20,7 @@ from visgym_maze.world.dynamics import Action, transition
 from visgym_maze.world.endpoints import Endpoints
 from visgym_maze.world.generation import Size, check_size, generate
 from visgym_maze.world.layout import Layout
+from visgym_maze.world.seeding import check_seed
 from visgym_maze.world.solver import solve
 from visgym_maze.world.splits import moves_within
 
@@ -161,7 +162,8 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         Raises:
             ValueError: If there is another option, or the layout has another size.
         """
-        super().reset(seed=seed)
+        # Gymnasium refuses the integers of numpy.
+        super().reset(seed=None if seed is None else check_seed(seed))
         options = options or {}
         if options.keys() - {"layout"}:
             raise ValueError(f"the one option is 'layout', got {sorted(options)}")

@@ -105,7 +105,10 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         return tuple(map(self._tables.layout, self._first.tolist()))
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | np.integer | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Start a new episode everywhere, or where a mask says.
 
@@ -121,6 +124,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         Raises:
             ValueError: If an option is unknown, or something has not one entry for each environment.
         """
+        if isinstance(seed, np.integer):
+            seed = int(seed)
         options = dict(options or {})
         mask = options.pop("reset_mask", self._all)
         given = options.pop("layouts", None)
