@@ -84,6 +84,21 @@ class GroupSampler:
         """The next ``count`` groups."""
         return [next(self) for _ in range(count)]
 
+    def take_distinct(self, count: int) -> list[Group]:
+        """The next ``count`` groups, all of different mazes.
+
+        If fewer mazes than that are left in the epoch, they are passed over and the next epoch begins.
+
+        Raises:
+            ValueError: If there are fewer than ``count`` mazes at all.
+        """
+        total = len(self.levels)
+        if count > total:
+            raise ValueError(f"asked for {count} different mazes, there are {total}")
+        if total - self._next % total < count:
+            self._next += total - self._next % total
+        return self.take(count)
+
     def state_dict(self) -> dict[str, int]:
         """What :meth:`load_state_dict` needs to continue the sequence."""
         order = {"seed": self.seed, "levels": len(self.levels), "shuffle": int(self.shuffle)}

@@ -18,6 +18,28 @@ TEXT_PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_pro
 other names (``qkv``, ``proj``, ``linear_fc1``, ``linear_fc2``)."""
 
 
+OWNED: dict[str, str] = {
+    "generator.max_turns": "max_turns=...",
+    "generator.n_samples_per_prompt": "group_size=...",
+    "generator.max_input_length": "max_context=...",
+    "generator.sampling_params.temperature": "temperature=...",
+    "generator.sampling_params.max_generate_length": "max_new_tokens=...",
+    "trainer.train_batch_size": "mazes_per_step=...",
+    "trainer.max_training_steps": "steps=...",
+    "trainer.epochs": "steps=...; a run is one epoch",
+    "trainer.seed": "seed=...",
+    "trainer.policy.model.path": "model=...",
+    "trainer.eval_interval": "eval_every=...",
+    "trainer.ckpt_interval": "checkpoint_every=...",
+    "trainer.hf_save_interval": "checkpoint_every=...",
+    "trainer.ckpt_path": "output=...",
+    "trainer.export_path": "output=...",
+    "trainer.resume_mode": "--resume",
+    "environment.env_class": "nothing: this package plays mazes",
+}
+"""SkyRL settings that the mazes, groups and logs of a run depend on, and what to set instead."""
+
+
 def skyrl_config(
     recipe: Recipe, folder: Path, model_path: str, passed: list[str], *, local: bool, resume: bool
 ) -> SkyRLTrainConfig:
@@ -34,6 +56,9 @@ def skyrl_config(
     Raises:
         RecipeError: If SkyRL refuses the settings.
     """
+    for key in (item.split("=", 1)[0] for item in passed):
+        if key in OWNED:
+            raise RecipeError(f"{key} belongs to the recipe; set {OWNED[key]}")
     values = {
         **_common(recipe, folder, model_path, ranks=1 if local else _ranks(recipe), resume=resume),
         **(_local() if local else _cluster(recipe)),

@@ -9,7 +9,7 @@ from visgym_maze.dialogue.episode import Message
 from visgym_maze.dialogue.prompts import prompt_named
 from visgym_maze.groups import Group, GroupSampler
 from visgym_maze_skyrl.env import ENV_ID
-from visgym_maze_skyrl.recipe import Recipe
+from visgym_maze_skyrl.recipe import Recipe, RecipeError
 
 Row = tuple[list[Message], str, dict[str, Any], str]
 """``(prompt, environment id, extras, uid)``, as SkyRL's own dataset returns it."""
@@ -69,8 +69,15 @@ def _text_prompt(options: dict[str, Any]) -> list[Message]:
 
 def train_dataset(recipe: Recipe) -> MazeDataset:
     """The groups of all steps of a run, drawn from the train split."""
-    sampler = GroupSampler(recipe.split("train"), recipe.group_size, seed=recipe.seed)
-    return MazeDataset(sampler.take(recipe.steps * recipe.mazes_per_step), recipe, "train")
+    levels = recipe.split("train")
+    if len(levels) < recipe.mazes_per_step:
+        raise RecipeError(
+            f"mazes_per_step={recipe.mazes_per_step}, but there are only {len(levels)} training mazes; "
+            "lower it, or raise train_levels or size"
+        )
+    sampler = GroupSampler(levels, recipe.group_size, seed=recipe.seed)
+    groups = [group for _ in range(recipe.steps) for group in sampler.take_distinct(recipe.mazes_per_step)]
+    return MazeDataset(groups, recipe, "train")
 
 
 def eval_dataset(recipe: Recipe) -> MazeDataset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import typing
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -169,17 +170,33 @@ class Recipe:
                 raise RecipeError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.group_size < 2:
             raise RecipeError(f"group_size must be at least 2: GRPO compares rollouts; got {self.group_size}")
-        for name in ("temperature", "eval_temperature", "learning_rate", "env_timeout"):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise RecipeError(f"{field.name} must be a finite number, got {value}")
+        for name in ("temperature", "eval_temperature", "learning_rate", "env_timeout", "lora_alpha"):
             if not getattr(self, name) > 0:
                 raise RecipeError(f"{name} must be above 0, got {getattr(self, name)}")
-        for name in ("seed", "lora_rank", "mini_batch_mazes", "threads", "gpus"):
+        if not self.model:
+            raise RecipeError(f"model is empty; give a model folder, a Hub id, or {TINY_MODEL!r}")
+        not_negative = (
+            "seed",
+            "lora_rank",
+            "mini_batch_mazes",
+            "threads",
+            "gpus",
+            "kl",
+            "clip_low",
+            "clip_high",
+        )
+        for name in not_negative:
             if getattr(self, name) < 0:
                 raise RecipeError(f"{name} must be 0 or more, got {getattr(self, name)}")
         if self.mini_batch_mazes and self.mazes_per_step % self.mini_batch_mazes:
             raise RecipeError(
                 f"mini_batch_mazes={self.mini_batch_mazes} must divide mazes_per_step={self.mazes_per_step}"
             )
-        if self.keep_checkpoints == 0:
+        if self.keep_checkpoints < -1 or self.keep_checkpoints == 0:
             raise RecipeError("keep_checkpoints must be at least 1, or -1 to keep all")
 
     @property

@@ -37,9 +37,11 @@ class StepLog:
         records: list[dict[str, Any]] = []
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
-                records.append(json.loads(line))
+                record = json.loads(line)
             except ValueError:
                 continue
+            if isinstance(record, dict) and "step" in record:
+                records.append(record)
         return records
 
     def keep_up_to(self, step: int) -> None:
@@ -48,13 +50,12 @@ class StepLog:
         write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
 
 
-def prepare_folder(folder: Path, recipe: Recipe, *, resume: bool) -> None:
-    """Make the folder of a run, or check that it can be resumed.
+def make_folder(folder: Path) -> None:
+    """Make the folder of a run, and see that it can be written to.
 
     Raises:
-        RecipeError: If it can't be written to, holds a run already, or holds one of another recipe.
+        RecipeError: If it can't.
     """
-    run_file = folder / RUN_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".probe"
@@ -64,28 +65,45 @@ def prepare_folder(folder: Path, recipe: Recipe, *, resume: bool) -> None:
         raise RecipeError(
             f"cannot write to the folder {folder} ({error.strerror}); choose another with output=FOLDER"
         ) from error
+
+
+def check_run(folder: Path, recipe: Recipe, passed: list[str], *, resume: bool) -> None:
+    """See that the folder is free, or holds a run with these settings. Call it with the folder locked.
+
+    Raises:
+        RecipeError: If it holds a run already, none to resume, or one with other settings.
+    """
+    run_file = folder / RUN_FILE
     if not resume:
         if run_file.exists():
             raise RecipeError(
                 f"the folder {folder} holds a run; go on with --resume, or choose another with output=FOLDER"
             )
-        write_text(run_file, json.dumps({"recipe": recipe_record(recipe)}, indent=1) + "\n")
         return
     if not run_file.exists():
         raise RecipeError(f"there is no run to resume in {folder}; start one without --resume")
     try:
-        record = json.loads(run_file.read_text(encoding="utf-8"))["recipe"]
-    except (ValueError, KeyError, TypeError) as error:
+        record = json.loads(run_file.read_text(encoding="utf-8"))
+        changed = differences(recipe, record["recipe"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RecipeError(
             f"{run_file} is damaged, so the run's settings are unknown; start another with output=FOLDER"
         ) from error
-    changed = differences(recipe, record)
+    before = record.get("passed", [])
+    if sorted(passed) != sorted(before):
+        changed["SkyRL's own settings"] = (" ".join(before) or "none", " ".join(passed) or "none")
     if changed:
         name, (old, new) = next(iter(changed.items()))
         raise RecipeError(
             f"the run in {folder} was made with {name}={old}, now it is {new}; resume it with the same "
             "settings, or start another with output=FOLDER"
         )
+
+
+def record_run(folder: Path, recipe: Recipe, passed: list[str]) -> None:
+    """Claim the folder, once everything about the input has been found good."""
+    record = {"recipe": recipe_record(recipe), "passed": passed}
+    write_text(folder / RUN_FILE, json.dumps(record, indent=1) + "\n")
 
 
 def was_evaluated(folder: Path, step: int) -> bool:

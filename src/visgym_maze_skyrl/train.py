@@ -21,7 +21,7 @@ from visgym_maze_skyrl.recipe import (
     override,
     recipe_named,
 )
-from visgym_maze_skyrl.runlog import locked, prepare_folder, was_evaluated
+from visgym_maze_skyrl.runlog import check_run, locked, make_folder, record_run, was_evaluated
 
 EXAMPLES = """examples:
   python examples/train_grpo.py                                 train the tiny model on this machine
@@ -44,7 +44,7 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--backend", default="auto", choices=BACKENDS, help="default: by what is here")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="change a field of the recipe")
-    return parser.parse_args(argv)
+    return parser.parse_intermixed_args(argv)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -82,8 +82,9 @@ def train(
     folder = output_folder(recipe).absolute()
     model_path = resolve_model(recipe.model)
     recipe.split("eval")
-    prepare_folder(folder, recipe, resume=resume)
+    make_folder(folder)
     with locked(folder):
+        check_run(folder, recipe, passed or [], resume=resume)
         run = _run_local if backend == "local" else _run_skyrl
         return run(recipe, folder, model_path, passed or [], resume)
 
@@ -126,12 +127,19 @@ def _run_local(
 
     console = Console(soft_wrap=True)
     done = repair_latest(folder / "checkpoints") if resume else None
+    if done is not None and done > recipe.steps:
+        raise RecipeError(f"this run has done {done} steps already; resume it with steps={done} or more")
     cfg = skyrl_config(recipe, folder, model_path, passed, local=True, resume=done is not None)
     cfg.trainer.eval_before_train = not was_evaluated(folder, done or 0)
     if resume:
         console.print(f"resuming after step {done}" if done else "no checkpoint yet: starting over")
     display = ProgressDisplay(console)
-    experiment = LocalExperiment(cfg, recipe, folder, [Recorder(folder), display])
+    try:
+        experiment = LocalExperiment(cfg, recipe, folder, [Recorder(folder), display])
+    except OSError as error:
+        raise RecipeError(f"model={recipe.model} cannot be loaded: {str(error).splitlines()[0]}") from error
+    if not resume:
+        record_run(folder, recipe, passed)
     console.print(
         f"{len(experiment.recipe.split('train'))} training mazes, {recipe.eval_levels} held-out mazes of "
         f"{recipe.size}x{recipe.size}; output in {output_folder(recipe)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
+import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +16,7 @@ from skyrl.train.trainer import RayPPOTrainer
 from skyrl.train.utils.callbacks import CallbackInput, TrainingCallback, TrainingControl
 from torchdata.stateful_dataloader import StatefulDataLoader
 
-from visgym_maze.dialogue.trajectory import Trajectory
+from visgym_maze.dialogue.trajectory import StopReason, Trajectory
 from visgym_maze.evaluation import Report
 from visgym_maze.files import write_text
 from visgym_maze_skyrl.recipe import Recipe
@@ -81,7 +82,12 @@ class MazeTrainer(RayPPOTrainer):
                 self.tokenizer,
                 vllm_metrics_scraper=vllm_metrics_scraper,
             )
-            done = [t for t in generator.trajectories if t is not None]
+            # A lost episode is a failure, not a maze less: every score rests on all held-out mazes.
+            groups = cast("Any", self.eval_dataset).groups
+            done = [
+                t or Trajectory(g.layout, (), StopReason.ERROR, self.recipe.max_turns)
+                for t, g in zip(generator.trajectories, groups, strict=True)
+            ]
             report = Report.of(done, goal_rule=self.recipe.goal_rule, mode=mode, temperature=temperature)
             pass_at_1 = float(scores["eval/all/pass_at_1"])
             self.evaluations.append(Evaluation(self.global_step, mode, report, done, pass_at_1))
@@ -130,11 +136,16 @@ def repair_latest(folder: Path) -> int | None:
         The step that a resumed run continues from, or None if there is no checkpoint.
     """
     shutil.rmtree(folder / ".staging", ignore_errors=True)
-    steps = sorted(
-        int(path.name.removeprefix("global_step_"))
-        for path in folder.glob("global_step_*")
-        if (path / "trainer_state.pt").is_file() and (path / "data.pt").is_file()
-    )
+    steps: list[int] = []
+    for path in sorted(folder.glob("global_step_*")):
+        if _is_whole(path):
+            steps.append(int(path.name.removeprefix("global_step_")))
+        else:
+            # Kept under another name: nothing is lost, and SkyRL does not take it for the newest.
+            kept = path.with_name(f".damaged_{path.name}")
+            shutil.rmtree(kept, ignore_errors=True)
+            path.rename(kept)
+    steps.sort()
     if not steps:
         (folder / LATEST).unlink(missing_ok=True)
         return None
@@ -142,3 +153,11 @@ def repair_latest(folder: Path) -> int | None:
     if not pointer.is_file() or pointer.read_text(encoding="utf-8").strip() != str(steps[-1]):
         write_text(pointer, str(steps[-1]))
     return steps[-1]
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    """Whether all parts are there and none is cut short (what torch.save writes is a zip archive)."""
+    parts = [checkpoint / "trainer_state.pt", checkpoint / "data.pt"]
+    policy = [*(checkpoint / "policy").glob("*.pt")]
+    kinds = {path.name.split("_world_size")[0] for path in policy}
+    return {"model", "optim", "extra_state"} <= kinds and all(map(zipfile.is_zipfile, parts + policy))

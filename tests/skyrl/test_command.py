@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from visgym_maze_skyrl import backend
-from visgym_maze_skyrl.train import main
+from visgym_maze_skyrl.train import main, parse_arguments
 
 pytestmark = pytest.mark.train
 
@@ -36,6 +36,13 @@ def test_bad_input_gives_one_line_with_the_remedy_and_exit_code_2(
     assert error.startswith("error: ")
     assert error.count("\n") == 1
     assert message in error
+
+
+def test_options_may_stand_before_and_between_the_overrides():
+    parsed = parse_arguments(["steps=4", "--resume", "size=9", "--recipe", "smoke", "seed=1"])
+    assert parsed.overrides == ["steps=4", "size=9", "seed=1"]
+    assert parsed.resume
+    assert parse_arguments(["--resume", "steps=4"]).overrides == ["steps=4"]
 
 
 def test_an_old_python_is_named(capsys, monkeypatch):

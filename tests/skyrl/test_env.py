@@ -9,7 +9,7 @@ import skyrl_gym
 from visgym_maze import MazeDialogue, RewardSpec, Split, picture_urls, solve, spell
 from visgym_maze_skyrl.dataset import eval_dataset, train_dataset
 from visgym_maze_skyrl.env import ENV_ID, register
-from visgym_maze_skyrl.recipe import Recipe
+from visgym_maze_skyrl.recipe import Recipe, RecipeError
 
 pytestmark = pytest.mark.train
 
@@ -72,6 +72,22 @@ def test_the_rows_of_a_step_are_different_mazes():
     for step in range(RECIPE.steps):
         rows = [dataset[step * 4 + i][2]["layout_key"] for i in range(4)]
         assert len(set(rows)) == 4
+
+
+@pytest.mark.parametrize(("mazes", "levels"), [(32, 464), (24, 464), (7, 100), (5, 5), (4, 7)])
+def test_no_step_plays_a_maze_twice_where_an_epoch_ends(mazes, levels):
+    recipe = Recipe(steps=60, mazes_per_step=mazes, train_levels=levels)
+    groups = train_dataset(recipe).groups
+    assert len(groups) == 60 * mazes
+    for step in range(60):
+        played = groups[step * mazes : (step + 1) * mazes]
+        assert len({group.layout for group in played}) == mazes
+        assert len({group.index for group in played}) == mazes
+
+
+def test_too_few_mazes_for_a_step_are_an_error_with_the_remedy():
+    with pytest.raises(RecipeError, match="only 3 training mazes; lower it"):
+        train_dataset(Recipe(train_levels=3))
 
 
 def test_the_evaluation_plays_the_eval_split_once():

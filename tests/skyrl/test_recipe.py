@@ -43,6 +43,13 @@ def test_an_override_changes_the_field_with_its_own_type():
         ("mini_batch_mazes=5", "must divide"),
         ("keep_checkpoints=0", "at least 1"),
         ("reward_success=nan", "finite"),
+        ("learning_rate=inf", "finite"),
+        ("clip_high=nan", "finite"),
+        ("kl=-1", "0 or more"),
+        ("clip_low=-1", "0 or more"),
+        ("lora_alpha=-5", "above 0"),
+        ("model=", "model is empty"),
+        ("keep_checkpoints=-5", "at least 1"),
         ("prompt=missing.json", "missing.json"),
     ],
 )

@@ -17,6 +17,7 @@ from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from visgym_maze import Trajectory, role_of
 from visgym_maze_skyrl.assets import tiny_model_folder
+from visgym_maze_skyrl.env import MazeTextEnv
 from visgym_maze_skyrl.recipe import TINY_MODEL, RecipeError
 from visgym_maze_skyrl.runlog import StepLog, locked
 from visgym_maze_skyrl.train import train
@@ -260,18 +261,101 @@ def test_a_second_run_in_the_same_folder_is_refused(run, recipe):
         train(dataclasses.replace(recipe, output=str(run[0])), resume=True)
 
 
-def test_torn_checkpoints_are_passed_over(tmp_path):
-    for step, names in ((2, ("trainer_state.pt", "data.pt")), (4, ("trainer_state.pt",))):
-        folder = tmp_path / f"global_step_{step}"
-        folder.mkdir()
-        for name in names:
-            (folder / name).touch()
-    (tmp_path / ".staging" / "global_step_6").mkdir(parents=True)
-    (tmp_path / "latest_ckpt_global_step.txt").write_text("")
+def checkpoint(folder, step):
+    """A checkpoint with all parts that a resumed run needs."""
+    policy = folder / f"global_step_{step}" / "policy"
+    policy.mkdir(parents=True)
+    for path in (policy.parent / "trainer_state.pt", policy.parent / "data.pt"):
+        torch.save({"step": step}, path)
+    for kind in ("model", "optim", "extra_state"):
+        torch.save({"step": step}, policy / f"{kind}_world_size_1_rank_0.pt")
+    return policy.parent
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda c: (c / "trainer_state.pt").write_bytes(b""),
+        lambda c: (c / "data.pt").unlink(),
+        lambda c: shutil.rmtree(c / "policy"),
+        lambda c: cut(c / "policy" / "model_world_size_1_rank_0.pt"),
+        lambda c: (c / "policy" / "optim_world_size_1_rank_0.pt").unlink(),
+    ],
+    ids=["empty state", "no data", "no policy", "cut weights", "no optimiser"],
+)
+def test_a_damaged_checkpoint_is_put_aside_for_the_one_before(tmp_path, damage):
+    checkpoint(tmp_path, 2)
+    damage(checkpoint(tmp_path, 10))
+    (tmp_path / ".staging" / "global_step_12").mkdir(parents=True)
+    (tmp_path / "latest_ckpt_global_step.txt").write_text("10")
     assert repair_latest(tmp_path) == 2
     assert (tmp_path / "latest_ckpt_global_step.txt").read_text() == "2"
+    assert (tmp_path / ".damaged_global_step_10").is_dir()
     assert not (tmp_path / ".staging").exists()
+
+
+def test_a_torn_pointer_is_mended_and_no_checkpoint_is_no_error(tmp_path):
+    for step in (8, 16, 100):
+        checkpoint(tmp_path, step)
+    (tmp_path / "latest_ckpt_global_step.txt").write_text("")
+    assert repair_latest(tmp_path) == 100
     assert repair_latest(tmp_path / "nothing") is None
+
+
+def test_a_real_run_goes_on_from_the_checkpoint_before_a_damaged_one(run, recipe, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(run[0], folder)
+    (folder / "checkpoints" / "global_step_4" / "trainer_state.pt").write_bytes(b"")
+    train(dataclasses.replace(recipe, output=str(folder)), resume=True)
+    assert maze_sequence(folder) == maze_sequence(run[0])
+
+
+def test_a_refused_run_does_not_claim_its_folder(recipe, tmp_path):
+    mine = dataclasses.replace(recipe, output=str(tmp_path / "mine"), steps=1, eval_every=9)
+    for bad, passed in (
+        (mine, ["trainer.bogus=1"]),
+        (mine, ["generator.max_turns=3"]),
+        (dataclasses.replace(mine, model="nobody/nothing"), []),
+        (dataclasses.replace(mine, train_levels=1), []),
+    ):
+        with pytest.raises(RecipeError):
+            train(bad, passed=passed)
+        assert not (tmp_path / "mine" / "run.json").exists()
+    assert train(mine)["steps_done"] == 1
+
+
+def test_a_run_is_resumed_with_the_same_settings_of_skyrl_or_not_at_all(recipe, tmp_path):
+    mine = dataclasses.replace(recipe, output=str(tmp_path), steps=1, eval_every=9)
+    settings = ["trainer.algorithm.eps_clip_high=0.28"]
+    train(mine, passed=settings)
+    for other in ([], ["trainer.algorithm.eps_clip_high=0.3"]):
+        with pytest.raises(RecipeError, match="SkyRL's own settings"):
+            train(mine, passed=other, resume=True)
+    assert train(mine, passed=settings, resume=True)["steps_done"] == 1
+
+
+def test_a_run_does_not_shrink(run, recipe):
+    with pytest.raises(RecipeError, match="steps=4 or more"):
+        train(dataclasses.replace(recipe, output=str(run[0]), steps=1), resume=True)
+
+
+def test_a_lost_episode_of_an_evaluation_is_a_failure_and_not_a_maze_less(recipe, tmp_path, monkeypatch):
+    step = MazeTextEnv.step
+
+    def breaks(self, action):
+        if self.dialogue.layout == recipe.split("eval")[0]:
+            raise ValueError("broken")
+        return step(self, action)
+
+    monkeypatch.setattr(MazeTextEnv, "step", breaks)
+    report = train(dataclasses.replace(recipe, output=str(tmp_path), steps=1, eval_every=9))
+    for record in report["evaluations"]:
+        assert record["report"]["episodes"] == recipe.eval_levels
+        assert record["report"]["stop_reasons"]["error"] == 1
 
 
 def test_a_torn_line_of_a_log_is_left_out(tmp_path):
@@ -279,7 +363,7 @@ def test_a_torn_line_of_a_log_is_left_out(tmp_path):
     for step in (1, 2, 3):
         log.append({"step": step})
     with log.path.open("a") as file:
-        file.write('{"step": 4, "los')
+        file.write('5\n{"no": 1}\n{"step": 4, "los')
     assert [r["step"] for r in log.read()] == [1, 2, 3]
     log.keep_up_to(2)
     assert log.path.read_text() == '{"step": 1}\n{"step": 2}\n'

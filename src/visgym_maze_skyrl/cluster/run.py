@@ -16,7 +16,7 @@ from visgym_maze_skyrl.local.pictures import Picture
 from visgym_maze_skyrl.masking import sampling_arguments
 from visgym_maze_skyrl.recipe import Recipe
 from visgym_maze_skyrl.report import write_report
-from visgym_maze_skyrl.runlog import was_evaluated
+from visgym_maze_skyrl.runlog import record_run, was_evaluated
 from visgym_maze_skyrl.trainer import MazeTrainer, repair_latest
 
 
@@ -57,6 +57,8 @@ def run(recipe: Recipe, folder: Path, model_path: str, passed: list[str], *, res
     """
     done = repair_latest(folder / "checkpoints") if resume else None
     cfg: Any = skyrl_config(recipe, folder, model_path, passed, local=False, resume=done is not None)
+    if not resume:
+        record_run(folder, recipe, passed)
     cfg.generator.sampling_params.additional_kwargs = sampling_arguments(
         AutoTokenizer.from_pretrained(model_path)
     )
