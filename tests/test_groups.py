@@ -106,6 +106,11 @@ def test_a_chat_policy_reads_the_conversation_it_asked_for() -> None:
     assert lengths == [(1, 1), (3, 1), (5, 1), (5, 1)]
 
 
+def test_a_bare_function_is_no_policy_and_the_error_says_what_makes_it_one() -> None:
+    with pytest.raises(TypeError, match=r"ChatPolicy\(function\)"):
+        rollout(lambda messages: "x", [])  # type: ignore[arg-type]
+
+
 def test_a_policy_that_answers_too_few_is_named() -> None:
     class Silent:
         def act(self, dialogues: object) -> list[str]:

@@ -171,3 +171,9 @@ def test_weights_are_finite(field: str, value: float) -> None:
 def test_progress_stays_below_success(progress: float) -> None:
     with pytest.raises(ValueError, match="progress must lie between 0 and success"):
         RewardSpec(progress=progress)
+
+
+@pytest.mark.parametrize("reward", [{"success": 1}, RewardSpec, 1.0])
+def test_what_cannot_pay_a_turn_is_refused_before_the_episode(reward):
+    with pytest.raises(TypeError, match="RewardSpec or another callable"):
+        MazeDialogue(generate(7, rng=0), reward=reward)

@@ -29,8 +29,14 @@ def rollout(
         One trajectory per rollout, group by group.
 
     Raises:
+        TypeError: If the policy is none.
         ValueError: If the policy returns another number of answers than it was asked for.
     """
+    if not hasattr(policy, "act"):
+        raise TypeError(
+            f"a policy has a method act(dialogues), got {policy!r}; wrap a function from messages "
+            "to an answer as ChatPolicy(function)"
+        )
     episodes = [
         (group.index, member, dialogue)
         for group in groups

@@ -33,29 +33,35 @@ def gpu_count() -> int:
     return len(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
-def choose_backend(wanted: str) -> tuple[str, str]:
+def choose_backend(wanted: str, *, gpus: int = 0) -> tuple[str, str]:
     """Decide between ``local`` and ``skyrl``.
 
     Args:
         wanted: ``"auto"`` or the name of a backend.
+        gpus: How many GPUs the recipe asks for; 0 if it does not say.
 
     Returns:
         The backend and a sentence that says why.
 
     Raises:
-        RecipeError: If ``skyrl`` is asked for on a machine that can't run it.
+        RecipeError: If ``skyrl``, or a recipe for GPUs, is asked for on a machine that can't run it.
     """
-    gpus = gpu_count()
+    found = gpu_count()
     has_vllm = importlib.util.find_spec("vllm") is not None
     if wanted == "skyrl":
-        if not gpus:
+        if not found:
             raise RecipeError("the backend skyrl needs an NVIDIA GPU and none is here; use --backend local")
         if not has_vllm:
             raise RecipeError("the backend skyrl needs vLLM; see docs/gpu.md, or use --backend local")
-        return "skyrl", f"as asked; {gpus} GPU(s)"
+        return "skyrl", f"as asked; {found} GPU(s)"
     if wanted == "local":
         return "local", "as asked; SkyRL's GRPO loop in this process on the CPU"
-    if gpus and has_vllm:
-        return "skyrl", f"{gpus} NVIDIA GPU(s) and vLLM found"
-    why = "no NVIDIA GPU found" if not gpus else "vLLM is not installed"
+    if found and has_vllm:
+        return "skyrl", f"{found} NVIDIA GPU(s) and vLLM found"
+    why = "no NVIDIA GPU found" if not found else "vLLM is not installed"
+    if gpus:
+        raise RecipeError(
+            f"this recipe asks for gpus={gpus}, but {why}; --backend local trains it on the CPU "
+            "all the same, --recipe tiny is made for that"
+        )
     return "local", f"{why}; SkyRL's GRPO loop in this process on the CPU"

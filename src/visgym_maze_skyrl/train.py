@@ -53,12 +53,15 @@ def main(argv: list[str] | None = None) -> int:
     try:
         check_environment()
         recipe, passed = override(recipe_named(arguments.recipe), arguments.overrides)
-        backend, why = choose_backend(arguments.backend)
+        backend, why = choose_backend(arguments.backend, gpus=recipe.gpus)
         print(f"backend: {backend} ({why})", flush=True)
         train(recipe, backend=backend, passed=passed, resume=arguments.resume)
     except RecipeError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("interrupted; if the run has begun, go on with --resume", file=sys.stderr)
+        return 130
     return 0
 
 

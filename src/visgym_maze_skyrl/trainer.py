@@ -24,8 +24,11 @@ from visgym_maze_skyrl.recipe import Recipe
 LATEST = "latest_ckpt_global_step.txt"
 
 
-class StopTraining(Exception):  # noqa: N818 - a request, not an error
-    """Raised out of SkyRL's loop once a requested stop has been carried out."""
+class StopTraining(BaseException):
+    """Raised out of SkyRL's loop once a requested stop has been carried out.
+
+    Not an ``Exception``, because SkyRL reports every one of those as a failed training.
+    """
 
 
 @dataclass

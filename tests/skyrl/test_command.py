@@ -24,6 +24,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "train_grpo.py"
         (["output=/dev/null/run"], "choose another with output=FOLDER"),
         (["--resume", "output=/tmp/there-is-no-run-here"], "no run to resume"),
         (["--backend", "skyrl"], "--backend local"),
+        (["--recipe", "single-gpu"], "asks for gpus=1"),
         (["eval_levels=4000"], "ask for at most"),
     ],
 )

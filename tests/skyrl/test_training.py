@@ -162,9 +162,26 @@ def test_ctrl_c_stops_after_the_step_with_a_checkpoint(recipe, tmp_path):
     assert process.returncode == 0, output
     assert output.startswith("backend: local")
     assert "go on with --resume" in output
+    assert "Traceback" not in output
+    assert "ERROR" not in output
     done = log.read()[-1]["step"]
     assert repair_latest(folder / "checkpoints") == done
     assert json.loads((folder / "report.json").read_text())["steps_done"] == done
+
+
+def test_ctrl_c_at_any_other_moment_leaves_one_line_and_no_claim(recipe, tmp_path):
+    folder = tmp_path / "early"
+    process = subprocess.Popen(
+        arguments(recipe, folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout.readline().startswith("backend: local")
+    time.sleep(0.5)  # the libraries are being imported
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert "interrupted" in output
+    assert "Traceback" not in output
+    assert not (folder / "run.json").exists()
 
 
 def test_the_vision_tower_is_trained_when_all_weights_are(recipe, tmp_path):

@@ -52,7 +52,7 @@ def demonstrate(
         if not dialogue.trajectory().success:
             raise ValueError(
                 f"{layout!r} needs {solve(layout).moves} moves and cannot be solved within "
-                f"{dialogue.max_turns} turns; draw the mazes with max_moves"
+                f"{dialogue.max_turns} turns; draw the mazes with max_moves=moves_within(max_turns)"
             )
         yield dialogue
 

@@ -92,6 +92,8 @@ class MazeDialogue:
         self.layout = layout
         self.max_turns = _at_least_one("max_turns", max_turns)
         self.max_moves_per_turn = _at_least_one("max_moves_per_turn", max_moves_per_turn)
+        if reward is not None and (isinstance(reward, type) or not callable(reward)):
+            raise TypeError(f"reward must be a RewardSpec or another callable of a turn, got {reward!r}")
         self.reward: RewardFunction = _SPARSE if reward is None else reward
         self.dialect = _one_of("dialect", dialect, DIALECTS)
         self.prompt = prompt_named(prompt)
