@@ -1,154 +1,22 @@
-"""How good is a policy? Success with its interval, beside the ceiling that the turn cap allows."""
+"""How good is a policy? It plays every maze once, or goes on where it was stopped."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+from visgym_maze.dialogue.episode import MazeDialogue
 from visgym_maze.dialogue.trajectory import Trajectory
-from visgym_maze.groups import GroupSampler
+from visgym_maze.groups import Group, GroupSampler
 from visgym_maze.policies import Policy
+from visgym_maze.records import EpisodeFile
+from visgym_maze.report import Report
 from visgym_maze.rollouts import rollout
+from visgym_maze.significance import mcnemar, wilson_interval
 from visgym_maze.world.layout import Layout
-from visgym_maze.world.solver import solve
-from visgym_maze.world.splits import moves_within
 
-_Z95 = 1.959963984540054
-
-
-def wilson_interval(successes: int, n: int) -> tuple[float, float]:
-    """95 % score interval of a binomial share (E. B. Wilson, JASA 1927).
-
-    Args:
-        successes: Number of successes, 0 to ``n``.
-        n: Number of trials, at least 1.
-
-    Returns:
-        Lower and upper bound, between 0 and 1.
-    """
-    if n < 1 or not 0 <= successes <= n:
-        raise ValueError(f"need 0 <= successes <= n and n >= 1, got {successes} of {n}")
-    share, square = successes / n, _Z95**2
-    centre = share + square / (2 * n)
-    spread = _Z95 * math.sqrt(share * (1 - share) / n + square / (4 * n * n))
-    low, high = (centre - spread) / (1 + square / n), (centre + spread) / (1 + square / n)
-    # At the ends the bound is exact; rounding would leave 1e-17 or 0.9999999.
-    return (0.0 if successes == 0 else low), (1.0 if successes == n else high)
-
-
-def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> float:
-    """Exact two-sided p-value that two policies differ on the same mazes (McNemar 1947).
-
-    Args:
-        first: Outcome of one policy on each maze.
-        second: Outcome of the other on the same mazes, in the same order.
-    """
-    gained = sum(b and not a for a, b in zip(first, second, strict=True))
-    lost = sum(a and not b for a, b in zip(first, second, strict=True))
-    n = gained + lost
-    tail = sum(math.comb(n, k) for k in range(min(gained, lost) + 1)) / 2**n
-    return min(1.0, 2 * tail)
-
-
-@dataclass(frozen=True)
-class Report:
-    """What an evaluation found.
-
-    Attributes:
-        episodes: Number of episodes.
-        successes: How many reached the goal under the goal rule.
-        interval: 95 % Wilson interval of the success rate.
-        ceiling: How many of the episodes a perfect player can finish within the turn cap.
-        max_turns: The turn cap.
-        goal_rule: ``"stop"`` or ``"reach"``.
-        mean_turns: Turns per episode.
-        mean_reward: Reward per episode.
-        optimality: Shortest path over cells walked, mean over the successes; None without any.
-        bumps: Walks into a wall, per episode.
-        well_formed: Share of all answers that were well formed.
-        stop_reasons: Episodes by the reason why they ended.
-        parse_failures: Answers without an action, by reason.
-        by_path_length: ``{moves: [successes, episodes]}`` by length of the shortest path.
-        info: Policy, sampling, seeds, versions, time.
-    """
-
-    episodes: int
-    successes: int
-    interval: tuple[float, float]
-    ceiling: int
-    max_turns: int
-    goal_rule: str
-    mean_turns: float
-    mean_reward: float
-    optimality: float | None
-    bumps: float
-    well_formed: float
-    stop_reasons: dict[str, int]
-    parse_failures: dict[str, int]
-    by_path_length: dict[int, tuple[int, int]]
-    info: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def success_rate(self) -> float:
-        """Successes per episode."""
-        return self.successes / self.episodes
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready dictionary."""
-        return {**asdict(self), "success_rate": self.success_rate}
-
-    def headline(self) -> str:
-        """One line: successes, interval and ceiling."""
-        low, high = self.interval
-        return (
-            f"{self.successes}/{self.episodes} solved (95 % interval {low:.3f}-{high:.3f}, "
-            f"ceiling {self.ceiling}/{self.episodes} within {self.max_turns} turns)"
-        )
-
-    @classmethod
-    def of(cls, trajectories: Sequence[Trajectory], *, goal_rule: str = "stop", **info: Any) -> Report:
-        """Summarise finished episodes that were all played under one turn cap.
-
-        Raises:
-            ValueError: If there are none, or their turn caps differ.
-        """
-        if not trajectories:
-            raise ValueError("a report needs at least one episode")
-        caps = {trajectory.max_turns for trajectory in trajectories}
-        if len(caps) != 1:
-            raise ValueError(f"these episodes have different turn caps: {sorted(caps)}")
-        max_turns = caps.pop()
-        n = len(trajectories)
-        turns = [turn for trajectory in trajectories for turn in trajectory.turns]
-        shortest = [solve(trajectory.layout).moves for trajectory in trajectories]
-        wins = [(t, moves) for t, moves in zip(trajectories, shortest, strict=True) if t.success]
-        lengths = {
-            length: (
-                sum(moves == length for _, moves in wins),
-                sum(moves == length for moves in shortest),
-            )
-            for length in sorted(set(shortest))
-        }
-        return cls(
-            episodes=n,
-            successes=len(wins),
-            interval=wilson_interval(len(wins), n),
-            ceiling=sum(moves <= moves_within(max_turns, goal_rule) for moves in shortest),
-            max_turns=max_turns,
-            goal_rule=goal_rule,
-            mean_turns=len(turns) / n,
-            mean_reward=sum(trajectory.total_reward for trajectory in trajectories) / n,
-            optimality=sum(moves / t.moves for t, moves in wins) / len(wins) if wins else None,
-            bumps=sum(turn.bumped for turn in turns) / n,
-            well_formed=sum(turn.well_formed for turn in turns) / max(len(turns), 1),
-            stop_reasons=dict(Counter(str(t.stop_reason) for t in trajectories)),
-            parse_failures=dict(Counter(turn.failure for turn in turns if turn.failure is not None)),
-            by_path_length=lengths,
-            info=info,
-        )
+__all__ = ["Report", "evaluate", "mcnemar", "wilson_interval"]
 
 
 def evaluate(
@@ -156,6 +24,9 @@ def evaluate(
     levels: Sequence[Layout],
     *,
     rollouts: int = 1,
+    record: str | Path | None = None,
+    workers: int | None = None,
+    on_error: str = "raise",
     on_turn: Callable[[int, int], None] | None = None,
     info: dict[str, Any] | None = None,
     **options: Any,
@@ -166,14 +37,67 @@ def evaluate(
         policy: Who plays.
         levels: The mazes, for example an eval split.
         rollouts: Episodes per maze.
+        record: A file of JSON lines that gets every trajectory as soon as its episode is over.
+            Episodes that stand in it already are not played again, so an evaluation that was
+            stopped goes on where it was. None keeps nothing.
+        workers: Episodes played at a time, each in a thread of its own; None for all side by side.
+        on_error: ``"raise"``: an answer that the policy fails to give ends the evaluation.
+            ``"lose"``: it costs its own episode, which counts as a failure and stands in the report.
         on_turn: Called after each turn with the number of finished episodes and of all episodes.
         info: Goes into the report as it is.
         options: How to play; as for :class:`~visgym_maze.dialogue.episode.MazeDialogue`.
 
     Returns:
-        The report, and the trajectories that it was made from.
+        The report, and the trajectories that it was made from, maze by maze.
+
+    Raises:
+        ValueError: If ``record`` holds episodes of other mazes or under another turn cap.
     """
-    sampler = GroupSampler(levels, rollouts, shuffle=False)
-    trajectories = rollout(policy, sampler.take(len(levels)), on_turn=on_turn, **options)
-    goal_rule = options.get("goal_rule", "stop")
-    return Report.of(trajectories, goal_rule=goal_rule, **(info or {})), trajectories
+    groups = GroupSampler(levels, rollouts, shuffle=False).take(len(levels))
+    file = None if record is None else EpisodeFile(record)
+    known = {} if file is None else _known(file, groups, MazeDialogue(levels[0], **options).max_turns)
+
+    def tell(done: int, count: int) -> None:
+        if on_turn is not None:
+            on_turn(len(known) + done, len(known) + count)
+
+    played = rollout(
+        policy,
+        groups,
+        skip=known.keys(),
+        workers=workers,
+        on_error=on_error,
+        on_turn=tell,
+        on_episode=file and file.append,
+        **options,
+    )
+    episodes = {**known, **{_place(trajectory): trajectory for trajectory in played}}
+    trajectories = [episodes[group.index, member] for group in groups for member in range(group.size)]
+    rules = {name: options[name] for name in ("goal_rule", "max_moves_per_turn") if name in options}
+    return Report.of(trajectories, **rules, **(info or {})), trajectories
+
+
+def _place(trajectory: Trajectory) -> tuple[int, int]:
+    if trajectory.group is None or trajectory.rollout is None:
+        raise ValueError("an episode of an evaluation carries its group and rollout, this one does not")
+    return trajectory.group, trajectory.rollout
+
+
+def _known(file: EpisodeFile, groups: Sequence[Group], max_turns: int) -> dict[tuple[int, int], Trajectory]:
+    """The episodes in a file, by their place.
+
+    Raises:
+        ValueError: If they are not those of these groups.
+    """
+    known = {_place(trajectory): trajectory for trajectory in file.read()}
+    for (index, member), trajectory in known.items():
+        if not (0 <= index < len(groups) and 0 <= member < groups[index].size):
+            what = f"more than these {len(groups)} mazes"
+        elif trajectory.layout != groups[index].layout:
+            what = f"another maze in place {index}"
+        elif trajectory.max_turns != max_turns:
+            what = f"episodes of at most {trajectory.max_turns} turns instead of {max_turns}"
+        else:
+            continue
+        raise ValueError(f"{file.path} holds {what}, so it is of another evaluation; take another file")
+    return known

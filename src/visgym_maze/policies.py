@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from visgym_maze.dialogue.dialects import spell
 from visgym_maze.dialogue.episode import MazeDialogue, Message
+from visgym_maze.ledger import Ledger
 from visgym_maze.world.dynamics import Action, transition
 from visgym_maze.world.seeding import Seed, as_generator
 from visgym_maze.world.solver import solve
@@ -17,6 +19,19 @@ class Policy(Protocol):
 
     def act(self, dialogues: Sequence[MazeDialogue]) -> list[str]:
         """One answer per episode, in order. A model reads ``dialogue.conversation()`` only."""
+        ...
+
+
+@runtime_checkable
+class Accountable(Protocol):
+    """A policy that knows what its answers cost."""
+
+    def account(self, dialogue: MazeDialogue) -> dict[str, Any]:
+        """Goes into the ``info`` of the episode's trajectory.
+
+        Reports add up ``seconds`` (a list, one number per answer), ``tokens`` (of the answers) and
+        ``prompt_tokens`` (of all that was read for them).
+        """
         ...
 
 
@@ -85,7 +100,19 @@ class ChatPolicy:
         self._answer = answer
         self._history = history
         self._images = images
+        self._ledger = Ledger()
 
     def act(self, dialogues: Sequence[MazeDialogue]) -> list[str]:
         """Ask the function about each conversation in turn."""
-        return [self._answer(d.conversation(self._history, self._images)) for d in dialogues]
+        return [self._ask(dialogue) for dialogue in dialogues]
+
+    def account(self, dialogue: MazeDialogue) -> dict[str, Any]:
+        """How long each answer took."""
+        return self._ledger.of(dialogue)
+
+    def _ask(self, dialogue: MazeDialogue) -> str:
+        messages = dialogue.conversation(self._history, self._images)
+        begun = time.perf_counter()
+        answer = self._answer(messages)
+        self._ledger.add(dialogue, seconds=time.perf_counter() - begun)
+        return answer

@@ -9,7 +9,7 @@ split that was made with the same ``symmetry``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +45,11 @@ def role_of(layout: Layout, *, symmetry: bool = True) -> str:
         if position < 0:
             return role
     return "eval"
+
+
+def levels_key(levels: Iterable[Layout]) -> str:
+    """32 hex digits that name some mazes and their order."""
+    return _digest(*(layout.key.encode() for layout in levels))
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ class Split(Sequence[Layout]):
     @cached_property
     def key(self) -> str:
         """32 hex digits that name the mazes and their order."""
-        return _digest(*(layout.key.encode() for layout in self.levels))
+        return levels_key(self.levels)
 
     def solvable_within(self, moves: int) -> int:
         """How many of the mazes have a shortest path of at most ``moves`` moves."""
