@@ -127,10 +127,26 @@ def trl(seed: int, actions: Sequence[Action]) -> Played:
     )
 
 
+def openenv(seed: int, actions: Sequence[Action]) -> Played:
+    """The environment as its server runs it; tests/adapters/test_openenv.py goes through the wire."""
+    from visgym_maze.adapters.openenv import MazeAction, MazeEnvironment
+
+    env = MazeEnvironment(LEVELS, reward=REWARD, **OPTIONS)
+    pictures = [len(picture_urls(env.reset(seed=seed).messages))]
+    rewards: list[float] = []
+    for action in actions:
+        observation = env.step(MazeAction(text=spell(action)))
+        rewards.append(float(observation.reward or 0.0))
+        pictures.append(len(picture_urls(observation.messages)))
+    refused = refuses(lambda: env.step(MazeAction(text=spell(Action.UP))))
+    return Played(env.state.layout_key, rewards, env.state.stop_reason, pictures, refused)
+
+
 DRIVERS: dict[str, Driver] = {
     "dialogue": dialogue,
     "chat_client": chat_client,
     "gymnasium": gymnasium_env,
     "skyrl": skyrl,
     "trl": trl,
+    "openenv": openenv,
 }

@@ -7,14 +7,20 @@ from contract_drivers import DRIVERS, LEVELS, OPTIONS, Played, dialogue
 
 from visgym_maze import Action, solve
 
-NEEDS = {"skyrl": "skyrl_gym", "verifiers": "verifiers", "openenv": "openenv"}
-"""What an adapter's own test environment has; see docs/adapters.md."""
+NEEDS = {
+    "skyrl": ("skyrl_gym", "install the extra 'train'"),
+    "verifiers": ("verifiers", "run tests/adapters/run verifiers"),
+    "openenv": ("openenv", "run tests/adapters/run openenv"),
+}
+"""The package without which an adapter cannot be imported, and how to test it all the same."""
 
 
 def adapter(name):
-    package = NEEDS.get(name)
-    missing = package is not None and importlib.util.find_spec(package) is None
-    skip = pytest.mark.skipif(missing, reason=f"needs {package}: run tests/adapters/run {name}")
+    if name not in NEEDS:
+        return pytest.param(DRIVERS[name], id=name)
+    package, remedy = NEEDS[name]
+    missing = importlib.util.find_spec(package) is None
+    skip = pytest.mark.skipif(missing, reason=f"needs {package}: {remedy}")
     return pytest.param(DRIVERS[name], id=name, marks=skip)
 
 
