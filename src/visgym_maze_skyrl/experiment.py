@@ -10,6 +10,7 @@ from skyrl.backends.skyrl_train.inference_servers.utils import resolve_policy_mo
 from skyrl.train.config import SkyRLTrainConfig
 from skyrl.train.entrypoints.main_base import BasePPOExp
 from skyrl.train.utils.callbacks import TrainingCallback
+from skyrl.train.utils.tracking import Tracking
 
 from visgym_maze_skyrl.dataset import MazeDataset, eval_dataset, train_dataset
 from visgym_maze_skyrl.env import register
@@ -17,6 +18,7 @@ from visgym_maze_skyrl.generator import MazeGenerator
 from visgym_maze_skyrl.local.chat import ChatCodec
 from visgym_maze_skyrl.local.pictures import Picture, PictureReader
 from visgym_maze_skyrl.recipe import Recipe
+from visgym_maze_skyrl.tracking import check_logger, kept_in
 from visgym_maze_skyrl.trainer import MazeTrainer, StopWhenAsked
 
 
@@ -39,6 +41,7 @@ class MazeExperiment(BasePPOExp):
         self.folder = folder
         self.callbacks = tuple(callbacks)
         register()
+        check_logger(cfg.trainer.logger)
         super().__init__(cfg)
 
     def get_train_dataset(self) -> MazeDataset:  # type: ignore[override]
@@ -49,6 +52,11 @@ class MazeExperiment(BasePPOExp):
         """The held-out mazes."""
         return eval_dataset(self.recipe)
 
+    def get_tracker(self) -> Tracking:
+        """SkyRL's tracker, which keeps what it writes in the folder of the run."""
+        with kept_in(self.folder):
+            return super().get_tracker()
+
     def get_generator(self, cfg: Any, tokenizer: Any, inference_engine_client: Any) -> MazeGenerator:
         """The generator that both backends share."""
         return MazeGenerator(
@@ -58,7 +66,9 @@ class MazeExperiment(BasePPOExp):
             ChatCodec(tokenizer, PictureReader(cfg.trainer.policy.model.path)),
             resolve_policy_model_name(cfg),
             encode_picture=self.picture_encoder(),
+            one_engine=cfg.generator.inference_engine.num_engines == 1,
             env_timeout=self.recipe.env_timeout,
+            check_render=self.recipe.check_render,
         )
 
     def picture_encoder(self) -> Callable[[Picture], str] | None:

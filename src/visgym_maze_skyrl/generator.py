@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import skyrl_gym
@@ -29,6 +30,9 @@ from visgym_maze.dialogue.trajectory import StopReason, Trajectory
 from visgym_maze_skyrl.env import MazeTextEnv
 from visgym_maze_skyrl.local.chat import ChatCodec
 from visgym_maze_skyrl.local.pictures import Picture
+
+STANDIN = "!"
+"""Stands for every answer where a history is compared with a full rendering."""
 
 _TOKEN_COLUMNS = ("prompt_token_ids", "response_ids", "rollout_logprobs", "pixel_values", "image_grid_thw")
 
@@ -56,7 +60,8 @@ class _Tokens:
     rewards: list[float] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     places: list[dict[str, int]] = field(default_factory=list)
-    sent: int = 0
+    messages: list[Message] = field(default_factory=list)
+    cached: set[str] = field(default_factory=set)
 
     @property
     def ids(self) -> list[int]:
@@ -80,8 +85,11 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         codec: Turns messages into tokens and pictures, with the model's tokenizer.
         policy_model_name: As for SkyRL's generator.
         encode_picture: Puts a picture into the form that the client takes; None hands it over as it is.
-            A picture that was sent with an earlier turn of a session is not sent again.
+            A picture that the engine has seen is then not sent again, but named by its hash.
+        one_engine: Whether there is a single engine, so that what one conversation has sent is known
+            to all; with several, only a conversation itself stays on one engine.
         env_timeout: Seconds that a call of the environment may take; more costs the rollout.
+        check_render: Compare every conversation with the engine's own rendering of it; slow.
 
     Attributes:
         trajectories: Episodes of the last call of :meth:`generate`, in the order of its input; None
@@ -97,14 +105,18 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         policy_model_name: str | None = None,
         *,
         encode_picture: Callable[[Picture], str] | None = None,
+        one_engine: bool = False,
         env_timeout: float = 10.0,
+        check_render: bool = False,
     ) -> None:
         super().__init__(
             generator_cfg, skyrl_gym_cfg, inference_engine_client, codec.tokenizer, policy_model_name
         )
         self.codec = codec
         self.encode_picture = encode_picture
+        self.one_engine = one_engine
         self.env_timeout = env_timeout
+        self.check_render = check_render
         self.trajectories: list[Trajectory | None] = []
         self._image_id = codec.image_id
         self._eos = codec.end_id
@@ -112,6 +124,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         self._keys: dict[str, set[str]] = defaultdict(set)
         self._faults: dict[tuple[str, int], RolloutFault] = {}
         self._session_prefix = ""
+        self._cached: set[str] = set()
 
     async def generate(self, input_batch: GeneratorInput, disable_tqdm: bool = True) -> GeneratorOutput:
         """Play all rollouts of a batch; see SkyRL's generator for input and output.
@@ -128,6 +141,8 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         label = f"{phase.training_phase}-{phase.global_step}" if phase is not None else "generate"
         self._session_prefix = f"{label}-{sampling.get('temperature')}"
         self._finished, self._faults = {}, {}
+        # Between two calls the engine may have slept and forgotten its pictures.
+        self._cached = set()
         self._keys.clear()
         started = time.monotonic()
         output = await super().generate(input_batch, disable_tqdm=disable_tqdm)
@@ -163,6 +178,8 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             stop_reason = await self._play(
                 env, prompt, tokens, session, sampling_params or {}, max_input_length, cache_salt
             )
+            if self.check_render:
+                await self._compare_with_render(tokens)
             metrics = {**env.get_metrics(), "avg_lost": 0.0}
             info = {"tokens": sum(tokens.loss_mask), "context": len(tokens.ids)}
             self._finished[name.instance_id, name.repetition_id] = env.trajectory(
@@ -203,6 +220,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         """Turn by turn until the episode ends; returns SkyRL's stop reason."""
         messages, _ = await self._in_env(env.init, prompt)
         tokens.prompt, pictures = self.codec.first(messages)
+        tokens.messages += messages
         self._place(tokens, pictures, 0)
         while True:
             self._check_pictures(tokens)
@@ -225,12 +243,35 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             ids, pictures = self.codec.later(observations)
             offset = len(tokens.ids)
             tokens.add(ids, trained=False)
+            tokens.messages += [{"role": "assistant", "content": STANDIN}, *observations]
             self._place(tokens, pictures, offset)
 
     async def _answer(
         self, tokens: _Tokens, session: str, sampling: dict[str, Any], cache_salt: str | None
     ) -> tuple[str, bool]:
         """Sample one answer; returns its text and whether the model ended it."""
+        try:
+            output = await self._ask(tokens, session, sampling, cache_salt)
+        except Exception as error:
+            # The engine may have dropped a picture from its cache: send all of them once more.
+            logger.warning(f"{session}: asking the engine again after {type(error).__name__}: {error}")
+            self._known(tokens).difference_update(picture.key for picture in tokens.pictures)
+            try:
+                output = await self._ask(tokens, session, sampling, cache_salt)
+            except Exception as second:
+                detail = f"the engine refused a request: {type(second).__name__}: {str(second)[:200]}"
+                raise RolloutFault(StopReason.ERROR, detail) from second
+        ids = list(output["response_ids"][0])
+        if not ids:
+            raise RolloutFault(StopReason.ERROR, "the engine returned an empty answer")
+        logprobs = output["response_logprobs"]
+        tokens.add(ids, trained=True, logprobs=list(logprobs[0]) if logprobs else None)
+        return self.tokenizer.decode(ids, skip_special_tokens=True), ids[-1] == self._eos
+
+    async def _ask(
+        self, tokens: _Tokens, session: str, sampling: dict[str, Any], cache_salt: str | None
+    ) -> Any:
+        """One request to the engine; what it has answered for, it has seen."""
         features = self._features(tokens)
         request = InferenceEngineInput(
             prompts=None,
@@ -243,12 +284,12 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             return_sample_support=None,
         )
         output = await self.inference_engine_client.generate(request, model=self.policy_model_name)
-        ids = list(output["response_ids"][0])
-        if not ids:
-            raise RolloutFault(StopReason.ERROR, "the engine returned an empty answer")
-        logprobs = output["response_logprobs"]
-        tokens.add(ids, trained=True, logprobs=list(logprobs[0]) if logprobs else None)
-        return self.tokenizer.decode(ids, skip_special_tokens=True), ids[-1] == self._eos
+        self._known(tokens).update(picture.key for picture in tokens.pictures)
+        return output
+
+    def _known(self, tokens: _Tokens) -> set[str]:
+        """Keys of the pictures that the engine of this conversation has."""
+        return self._cached if self.one_engine else tokens.cached
 
     def _place(self, tokens: _Tokens, pictures: list[Picture], offset: int) -> None:
         """Note new pictures, and where their image tokens stand from ``offset`` on."""
@@ -267,14 +308,41 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         if self.encode_picture is None:
             data: list[Any] = list(tokens.pictures)
         else:
-            new = tokens.pictures[tokens.sent :]
-            data = [None] * tokens.sent + [self.encode_picture(picture) for picture in new]
-            tokens.sent = len(tokens.pictures)
+            known = self._known(tokens)
+            data = [None if p.key in known else self.encode_picture(p) for p in tokens.pictures]
         return {
             "mm_hashes": {"image": [picture.key for picture in tokens.pictures]},
             "mm_placeholders": {"image": list(tokens.places)},
             "kwargs_data": {"image": data},
         }
+
+    async def _compare_with_render(self, tokens: _Tokens) -> None:
+        """What was not sampled must be what the engine's own rendering puts around the answers.
+
+        Answers are replaced by one fixed text on both sides: a sampled answer need not be how the
+        tokenizer would have cut its text.
+        """
+        client: Any = self.inference_engine_client
+        payload = {"json": {"model": client.model_name, "messages": tokens.messages}}
+        rendered = list((await client.render_chat_completion(payload))["token_ids"])
+        ours, answer = list(tokens.prompt), self.codec.answer(STANDIN)
+        past = False
+        for token, trained in zip(tokens.response, tokens.loss_mask, strict=True):
+            if not trained:
+                ours.append(token)
+            elif not past:
+                ours += answer[:-1]
+            if trained and token == self._eos:
+                ours.append(token)
+            past = bool(trained)
+        # The last answer, if it ended the episode, has no place in the messages.
+        ours = ours[: len(rendered)]
+        if ours != rendered:
+            at = next(i for i, pair in enumerate(zip_longest(ours, rendered)) if pair[0] != pair[1])
+            raise RolloutFault(
+                StopReason.ERROR,
+                f"the history differs from the full rendering at token {at} of {len(rendered)}",
+            )
 
     def _check_pictures(self, tokens: _Tokens) -> None:
         """Every image token of the history must belong to a picture, and the other way round."""

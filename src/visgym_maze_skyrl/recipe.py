@@ -74,6 +74,7 @@ class Recipe:
         checkpoint_every: Steps between checkpoints and LoRA exports.
         keep_checkpoints: Checkpoints kept; -1 keeps all.
         env_timeout: Seconds that one environment step may take.
+        check_render: Compare every conversation with the engine's own rendering of it; slow, for debugging.
         logger: ``console``, ``tensorboard`` or ``wandb``.
         seed: Seed of everything random.
         threads: CPU threads for the local backend; 0 for as many as the machine has cores.
@@ -120,6 +121,7 @@ class Recipe:
     checkpoint_every: int = 20
     keep_checkpoints: int = 2
     env_timeout: float = 10.0
+    check_render: bool = False
     logger: str = "console"
     seed: int = 0
     threads: int = 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from skyrl.backends.skyrl_train.inference_servers.utils import resolve_policy_model_name
 from skyrl.train.config import SamplingParams
 from skyrl.train.evaluate import evaluate
 from skyrl.train.trainer import RayPPOTrainer
@@ -19,6 +20,7 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 from visgym_maze.dialogue.trajectory import StopReason, Trajectory
 from visgym_maze.evaluation import Report
 from visgym_maze.files import write_text
+from visgym_maze_skyrl.hot_load import check_hot_load, newest_adapter
 from visgym_maze_skyrl.recipe import Recipe
 
 LATEST = "latest_ckpt_global_step.txt"
@@ -56,6 +58,25 @@ class MazeTrainer(RayPPOTrainer):
     recipe: Recipe
     evaluations: list[Evaluation]
     stop_requested: bool = False
+
+    def init_weight_sync_state(self) -> None:
+        """Also have the first weight sync checked, if adapters are what is synced."""
+        super().init_weight_sync_state()
+        lora: Any = self.cfg.trainer.policy.model.lora
+        if lora.rank == 0:
+            return
+        dispatch: Any = self.dispatch
+        sync = dispatch.save_weights_for_sampler
+
+        async def first_sync(model_id: str | None = None) -> None:
+            dispatch.save_weights_for_sampler = sync
+            await sync(model_id)
+            folder = newest_adapter(Path(lora.lora_sync_path))
+            await check_hot_load(
+                self.inference_engine_client, self.tokenizer, folder, resolve_policy_model_name(self.cfg)
+            )
+
+        dispatch.save_weights_for_sampler = first_sync
 
     def _build_train_dataloader_and_compute_training_steps(self) -> None:
         """Rows in their own order: the dataset already is the sequence of groups of the whole run."""

@@ -5,6 +5,7 @@ import dataclasses
 
 import pytest
 import torch
+from skyrl.train.generators.utils import prepare_generator_input
 from transformers import AutoModelForImageTextToText, AutoTokenizer
 
 from visgym_maze_skyrl.assets import tiny_model_folder
@@ -44,47 +45,126 @@ def test_the_trainer_gives_no_probability_to_what_the_engine_excludes():
     with torch.no_grad():
         logits = model(input_ids=ids).logits
     probabilities = logits.softmax(-1)
-    allowed = sampling_arguments(tokenizer)["allowed_token_ids"]
-    assert not {tokenizer.convert_tokens_to_ids(token) for token in FORBIDDEN} & set(allowed)
-    assert probabilities[..., allowed].sum(-1) == pytest.approx(1.0)
+    excluded = {int(i) for i in sampling_arguments(tokenizer)["logit_bias"]}
+    assert excluded == {tokenizer.convert_tokens_to_ids(token) for token in FORBIDDEN} - {None}
+    assert float(probabilities[..., sorted(excluded)].sum(-1).max()) == 0.0
+    with torch.no_grad():
+        free = AutoModelForImageTextToText.from_pretrained(tiny_model_folder(), dtype=torch.float32)(
+            input_ids=ids
+        ).logits
+    free[..., sorted(excluded)] -= 100.0
+    assert torch.allclose(free.softmax(-1), probabilities, atol=1e-6)
     entropy = -(probabilities * logits.log_softmax(-1)).sum(-1)
     assert torch.isfinite(entropy).all()
 
 
-def test_a_picture_is_sent_once_per_conversation(smoke, model_folder, tmp_path):
+class EngineWithACache:
+    """The local client behind a vLLM engine's picture cache; what is not in it has to be sent."""
+
+    def __init__(self, generator, *, one_engine):
+        self.pictures, self.requests, self.refuse = {}, [], lambda number: False
+        self._all, self._place = {}, generator._place
+        self._generate = generator.inference_engine_client.generate
+        generator.encode_picture = lambda picture: picture.key
+        generator.one_engine = one_engine
+        generator._place = self.place
+        generator.inference_engine_client.generate = self.generate
+
+    def place(self, tokens, new, offset):
+        self._all.update({picture.key: picture for picture in new})
+        self._place(tokens, new, offset)
+
+    async def generate(self, request, model=None):
+        features = request["mm_features"][0]
+        sent, hashes = features["kwargs_data"]["image"], features["mm_hashes"]["image"]
+        self.requests.append((request["session_ids"][0], [key is not None for key in sent]))
+        if self.refuse(len(self.requests)):
+            raise RuntimeError("500, the engine has a problem")
+        self.pictures.update({key: self._all[key] for key in sent if key is not None})
+        if missing := [key for key in hashes if key not in self.pictures]:
+            raise RuntimeError(f"400, not in the cache: {missing}")
+        features["kwargs_data"] = {"image": [self.pictures[key] for key in hashes]}
+        return await self._generate(request, model)
+
+
+@pytest.fixture
+def generator(smoke, model_folder, tmp_path):
     cfg = skyrl_config(smoke, tmp_path, str(model_folder), [], local=True, resume=False)
     experiment = LocalExperiment(cfg, smoke, tmp_path)
-    client = experiment.get_inference_client()
-    generator = experiment.get_generator(cfg, experiment.tokenizer, client)
-    generator.encode_picture = lambda picture: picture.key
-    pictures, requests = {}, []
-    original = client.generate
+    return experiment.get_generator(cfg, experiment.tokenizer, experiment.get_inference_client())
 
-    async def engine_with_a_cache(request, model=None):
-        features = request["mm_features"][0]
-        sent = features["kwargs_data"]["image"]
-        requests.append(sent)
-        assert [h for h in sent if h is not None] == features["mm_hashes"]["image"][-1:]
-        features["kwargs_data"] = {"image": [pictures[h] for h in features["mm_hashes"]["image"]]}
-        return await original(request, model)
 
-    original_place = generator._place
+def play(generator, recipe, size=1):
+    rows = MazeDataset.collate_fn([train_dataset(recipe)[0]])
+    sampling = {"max_tokens": 5, "temperature": 1.0, "logprobs": 1}
+    made, _ = prepare_generator_input(rows, size, sampling, "visgym_maze", "train", 1)
+    return asyncio.run(generator.generate(made))
 
-    def remember(tokens, new, offset):
-        pictures.update({picture.key: picture for picture in new})
-        original_place(tokens, new, offset)
 
-    generator._place = remember
-    client.generate = engine_with_a_cache
-    rows = MazeDataset.collate_fn([train_dataset(smoke)[0]])
-    made = {
-        "prompts": [rows[0]["prompt"]],
-        "env_classes": ["visgym_maze"],
-        "env_extras": [rows[0]["env_extras"]],
-        "sampling_params": {"max_tokens": 5, "temperature": 1.0, "logprobs": 1},
-        "trajectory_ids": None,
-        "batch_metadata": None,
-    }
-    asyncio.run(generator.generate(made))
-    assert len(requests) == smoke.max_turns
-    assert [sum(h is not None for h in sent) for sent in requests] == [1] * smoke.max_turns
+def test_a_picture_is_sent_once_per_conversation(generator, smoke):
+    engine = EngineWithACache(generator, one_engine=False)
+    play(generator, smoke, size=2)
+    for name in {name for name, _ in engine.requests}:
+        sent = [sent for other, sent in engine.requests if other == name]
+        assert len(sent) == smoke.max_turns
+        assert sent[0] == [True]
+        assert all(not any(flags[:-1]) for flags in sent)
+
+
+def test_one_engine_gets_a_picture_once_for_all_conversations(generator, smoke):
+    engine = EngineWithACache(generator, one_engine=True)
+    play(generator, smoke, size=4)
+    # A random model stays where it is, so every turn shows one picture; only the first answers are
+    # asked for before anybody knows that the engine has it.
+    assert len(engine.pictures) < 4
+    assert sum(any(sent) for _, sent in engine.requests) <= 4 * len(engine.pictures)
+    assert all(trajectory is not None for trajectory in generator.trajectories)
+
+
+def test_pictures_that_the_engine_forgot_are_sent_again(generator, smoke):
+    engine = EngineWithACache(generator, one_engine=True)
+
+    def forget(number):
+        if number == 6:
+            engine.pictures.clear()
+        return False
+
+    engine.refuse = forget
+    output = play(generator, smoke, size=2)
+    assert output["rollout_metrics"]["rollouts/lost"] == 0
+    assert all(trajectory is not None for trajectory in generator.trajectories)
+
+
+def test_a_request_that_the_engine_refuses_twice_costs_one_rollout(generator, smoke):
+    engine = EngineWithACache(generator, one_engine=True)
+    engine.refuse = lambda number: engine.requests[-1][0].endswith("-1")
+    output = play(generator, smoke, size=3)
+    assert [trajectory is None for trajectory in generator.trajectories] == [False, True, False]
+    assert output["rollout_metrics"]["rollouts/lost"] == 1
+    assert sum(output["loss_masks"][1]) == 0
+
+
+def test_a_dead_engine_is_named(generator, smoke):
+    EngineWithACache(generator, one_engine=True).refuse = lambda number: True
+    with pytest.raises(RuntimeError, match="all 2 rollouts were lost: the engine refused a request"):
+        play(generator, smoke, size=2)
+
+
+def test_the_history_is_what_the_engine_would_render(generator, smoke):
+    generator.check_render = True
+    output = play(generator, smoke, size=3)
+    assert output["rollout_metrics"]["rollouts/lost"] == 0
+    assert all(trajectory is not None for trajectory in generator.trajectories)
+
+
+def test_a_history_that_differs_from_the_rendering_is_found(generator, smoke, monkeypatch):
+    generator.check_render = True
+    later = generator.codec.later
+
+    def one_token_more(messages):
+        ids, pictures = later(messages)
+        return [generator._eos, *ids], pictures
+
+    monkeypatch.setattr(generator.codec, "later", one_token_more)
+    with pytest.raises(RuntimeError, match="differs from the full rendering at token"):
+        play(generator, smoke, size=2)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import ray
+import torch
 from skyrl.train.utils.utils import initialize_ray
 from transformers import AutoTokenizer
 
@@ -36,10 +37,10 @@ class ClusterExperiment(MazeExperiment):
     trainer_class = ClusterTrainer
 
     def picture_encoder(self) -> Callable[[Picture], str]:
-        """Pictures travel over HTTP, each of them once per conversation."""
+        """Pictures travel over HTTP, each of them once, in the engine's precision."""
         from visgym_maze_skyrl.cluster.pictures import PictureEncoder
 
-        return PictureEncoder()
+        return PictureEncoder(getattr(torch, self.cfg.generator.inference_engine.model_dtype))
 
 
 def run(recipe: Recipe, folder: Path, model_path: str, passed: list[str], *, resume: bool) -> dict[str, Any]:
