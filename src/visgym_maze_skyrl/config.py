@@ -69,6 +69,8 @@ def skyrl_config(
         validate_cfg(cfg)
     except Exception as error:
         raise RecipeError(f"SkyRL refuses these settings: {error}") from error
+    # Set only now, because SkyRL asks for a key of Weights & Biases even where nothing is sent there.
+    cfg.trainer.logger = recipe.logger
     return cfg
 
 
@@ -115,7 +117,7 @@ def _common(recipe: Recipe, folder: Path, model_path: str, *, ranks: int, resume
         "trainer.export_path": folder / "exports",
         "trainer.log_path": folder / "logs",
         "trainer.resume_mode": "latest" if resume else "none",
-        "trainer.logger": recipe.logger,
+        "trainer.logger": "console",
         "trainer.project_name": "visgym-maze",
         "trainer.run_name": recipe.name,
         "trainer.seed": recipe.seed,

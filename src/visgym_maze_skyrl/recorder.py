@@ -1,21 +1,25 @@
-"""What does a run leave behind at every step? Metrics, the mazes it played, and its evaluations."""
+"""What does a run leave behind at every step? Metrics, the mazes it played, and episodes to look at."""
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from loguru import logger
 from skyrl.train.utils.callbacks import CallbackInput, TrainingCallback, TrainingControl
 
-from visgym_maze.files import write_text
+from visgym_maze import Trajectory
+from visgym_maze.replay import write_trajectories
 from visgym_maze_skyrl.runlog import StepLog
+from visgym_maze_skyrl.tracking import log_evaluation
 
 
 class Recorder(TrainingCallback):
-    """Writes ``metrics.jsonl``, ``groups.jsonl``, ``evaluations.jsonl`` and the evaluations' episodes.
+    """Writes ``metrics.jsonl``, ``groups.jsonl``, ``evaluations.jsonl`` and, at evaluations, episodes.
+
+    The held-out episodes go to ``trajectories/``, the groups of the training step before them to
+    ``rollouts/``.
 
     Args:
         folder: The folder of the run.
@@ -26,6 +30,7 @@ class Recorder(TrainingCallback):
         self.metrics = StepLog(folder / "metrics.jsonl")
         self.groups = StepLog(folder / "groups.jsonl")
         self.evaluations = StepLog(folder / "evaluations.jsonl")
+        self._rollouts: list[Trajectory] = []
         self._started = time.monotonic()
         self._before = 0.0
 
@@ -39,11 +44,14 @@ class Recorder(TrainingCallback):
         self._started = time.monotonic()
 
     def on_eval_end(self, trainer: Any, callback_input: CallbackInput, control: TrainingControl) -> None:
-        """Keep scores and episodes of both evaluations."""
+        """Keep scores and episodes of both evaluations, and the groups of the step before."""
+        step = callback_input.global_step
+        if self._rollouts:
+            write_trajectories(self.folder / "rollouts" / f"step_{step:06d}.jsonl", self._rollouts)
         for evaluation in trainer.evaluations[-2:]:
-            name = f"step_{evaluation.step:06d}_{evaluation.mode}"
-            lines = [json.dumps(t.to_dict()) + "\n" for t in evaluation.trajectories]
-            write_text(self.folder / "trajectories" / f"{name}.jsonl", "".join(lines))
+            name = f"step_{evaluation.step:06d}_{evaluation.mode}.jsonl"
+            write_trajectories(self.folder / "trajectories" / name, evaluation.trajectories)
+            log_evaluation(trainer.tracker, evaluation)
             self.evaluations.append(
                 {
                     "step": evaluation.step,
@@ -56,10 +64,10 @@ class Recorder(TrainingCallback):
 
     def on_step_end(self, trainer: Any, callback_input: CallbackInput, control: TrainingControl) -> None:
         """Note which mazes were really played, group by group, from the episodes themselves."""
+        self._rollouts = [t for t in trainer.generator.trajectories if t is not None]
         played: dict[int, list[str]] = {}
-        for trajectory in trainer.generator.trajectories:
-            if trajectory is not None:
-                played.setdefault(trajectory.group, []).append(trajectory.layout.key)
+        for trajectory in self._rollouts:
+            played.setdefault(cast("int", trajectory.group), []).append(trajectory.layout.key)
         groups = [{"group": group, "keys": sorted(set(keys))} for group, keys in sorted(played.items())]
         self.groups.append({"step": callback_input.global_step, "groups": groups})
 

@@ -1,8 +1,7 @@
-"""What did a run achieve? ``report.json``, ``report.md`` and a curve, made from the run's logs alone."""
+"""What did a run achieve? A report with plots, and a replay, made from the run's logs and episodes alone."""
 
 from __future__ import annotations
 
-import io
 import json
 import platform
 import sys
@@ -10,8 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from visgym_maze.evaluation import wilson_interval
+from visgym_maze import Trajectory
 from visgym_maze.files import write_bytes, write_text
+from visgym_maze.replay import read_trajectories, replay_page
+from visgym_maze_skyrl.plots import before_and_after, learning_curve, success_by_length
 from visgym_maze_skyrl.recipe import Recipe, recipe_record
 from visgym_maze_skyrl.runlog import StepLog
 
@@ -19,7 +20,10 @@ PACKAGES = ("visgym-maze", "skyrl", "skyrl-gym", "torch", "transformers", "peft"
 
 
 def write_report(folder: Path, recipe: Recipe, *, backend: str) -> dict[str, Any]:
-    """Write the three files into the folder of a run; a run that goes on may write them again.
+    """Write everything into the folder of a run; a run that goes on may write it again.
+
+    The files are ``report.json`` and ``report.md`` and, as far as the run has been evaluated,
+    ``curve.png``, ``by_length.png``, ``before_after.png`` and ``replay.html``.
 
     Returns:
         The content of ``report.json``.
@@ -50,10 +54,44 @@ def write_report(folder: Path, recipe: Recipe, *, backend: str) -> dict[str, Any
         "command": " ".join(["python", *sys.argv]),
     }
     write_text(folder / "report.json", json.dumps(report, indent=1) + "\n")
-    write_text(folder / "report.md", _markdown(report))
-    if evaluations:
-        write_bytes(folder / "curve.png", _curve(report))
+    pictures = _pictures(folder, report)
+    write_text(folder / "report.md", _markdown(report, pictures))
     return report
+
+
+_MOST_EPISODES = 256  # of one evaluation in the replay
+
+
+def _pictures(folder: Path, report: dict[str, Any]) -> list[str]:
+    """Draw what there is to draw; returns the Markdown that shows it."""
+    evaluations, name = report["evaluations"], report["recipe"]["name"]
+    if not evaluations:
+        return []
+    write_bytes(folder / "curve.png", learning_curve(evaluations, name))
+    write_bytes(folder / "by_length.png", success_by_length(evaluations, name))
+    shown = ["![learning curve](curve.png)", "", "![success by path length](by_length.png)", ""]
+    steps = sorted({record["step"] for record in evaluations})
+    played = _episodes(folder, steps)
+    if played:
+        write_text(folder / "replay.html", replay_page(played, f"{name}, step {steps[-1]}"))
+        shown += ["[Episodes turn by turn](replay.html)", ""]
+    before, after = (played.get(f"step {step}, greedy", []) for step in (steps[0], steps[-1]))
+    if before and after and steps[0] != steps[-1]:
+        write_bytes(folder / "before_after.png", before_and_after(before, after))
+        what = f"The first held-out mazes, walked greedily at step {steps[0]} and at step {steps[-1]}:"
+        shown += [what, "", "![mazes before and after training](before_after.png)", ""]
+    return shown
+
+
+def _episodes(folder: Path, steps: list[int]) -> dict[str, list[Trajectory]]:
+    """Episodes of the first and the last evaluation, and the training groups just before the last."""
+    files = {
+        f"step {step}, {mode}": folder / "trajectories" / f"step_{step:06d}_{mode}.jsonl"
+        for step in dict.fromkeys((steps[0], steps[-1]))
+        for mode in ("greedy", "sampled")
+    }
+    files[f"step {steps[-1]}, training"] = folder / "rollouts" / f"step_{steps[-1]:06d}.jsonl"
+    return {name: read_trajectories(path)[:_MOST_EPISODES] for name, path in files.items() if path.is_file()}
 
 
 def _mean(records: list[dict[str, Any]], key: str) -> float | None:
@@ -79,7 +117,7 @@ within the turn cap. pass@1 is SkyRL's own metric: episodes whose last reward is
 |---|---|---|---|---|---|---|---|"""
 
 
-def _markdown(report: dict[str, Any]) -> str:
+def _markdown(report: dict[str, Any], pictures: list[str]) -> str:
     recipe = report["recipe"]
     setting = (
         f"{recipe['eval_levels']} held-out mazes of {recipe['size']}x{recipe['size']}, at most "
@@ -94,8 +132,7 @@ def _markdown(report: dict[str, Any]) -> str:
         "",
         f"Made by `{report['command']}`.",
         "",
-        "![learning curve](curve.png)",
-        "",
+        *pictures,
     ]
     return "\n".join(lines)
 
@@ -125,30 +162,3 @@ def _speed(report: dict[str, Any]) -> str:
         f"{report['turns_per_second']:.0f} turns/s and {report['tokens_per_second']:.0f} sampled tokens/s in "
         f"rollouts; {report['lost_rollouts']:.0f} rollouts lost."
     )
-
-
-def _curve(report: dict[str, Any]) -> bytes:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-    for mode, colour in (("greedy", "#d55e00"), ("sampled", "#0072b2")):
-        points = [(r["step"], r["report"]) for r in report["evaluations"] if r["mode"] == mode]
-        if not points:
-            continue
-        steps = [step for step, _ in points]
-        rates = [scores["successes"] / scores["episodes"] for _, scores in points]
-        bounds = [wilson_interval(scores["successes"], scores["episodes"]) for _, scores in points]
-        axes.plot(steps, rates, marker="o", color=colour, label=mode)
-        axes.fill_between(steps, [b[0] for b in bounds], [b[1] for b in bounds], color=colour, alpha=0.15)
-    last = report["evaluations"][-1]["report"]
-    axes.axhline(last["ceiling"] / last["episodes"], color="grey", linestyle=":", label="ceiling")
-    axes.set(xlabel="optimisation step", ylabel="held-out mazes solved (share)", ylim=(0.0, 1.02))
-    axes.set_title(f"{report['recipe']['name']}: {last['episodes']} held-out mazes, 95 % intervals")
-    axes.legend(loc="lower right")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=150)
-    plt.close(figure)
-    return buffer.getvalue()

@@ -181,7 +181,6 @@ def _quiet(folder: Path) -> None:
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault("TENSORBOARD_DIR", str(folder / "tensorboard"))
     # OpenMP's threads spin while they wait; on busy cores that costs ten times the work itself.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     # SkyRL prints every step in full to stderr; the recorder keeps that log in a file instead.

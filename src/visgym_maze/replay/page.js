@@ -272,7 +272,7 @@ function card(i, widest) {
   const episode = data.episodes[i], { advantage } = episode;
   const box = make("button", { class: "card", "data-card": i }, stagePicture(episode),
     make("span", {}, make("b", { class: colour(episode.outcome) }, label(episode.outcome)), `#${i}`),
-    make("span", { class: "muted" }, `reward ${number(episode.reward)}`,
+    make("span", { class: "muted" }, number(episode.reward),
       make("span", {}, advantage === null ? "" : `adv. ${signed(advantage)}`)));
   if (advantage !== null) {
     const bar = make("i", { class: advantage > 0 ? "up" : "down" });

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 from visgym_maze.dialogue.trajectory import Trajectory
 from visgym_maze.replay.grouping import advantages
@@ -111,7 +111,7 @@ def _captioned(picture: Image.Image, text: str, colour: RGB = _INK) -> Image.Ima
     tile.paste(picture, (0, 0))
     # The built-in font has Latin letters only, and what JSON calls an action can be any text.
     plain = text.encode("ascii", "replace").decode()[:60]
-    ImageDraw.Draw(tile).text((2, picture.height + 4), plain, fill=colour)
+    ImageDraw.Draw(tile).text((2, picture.height + 3), plain, colour, ImageFont.load_default(12))
     return tile
 
 
@@ -121,7 +121,7 @@ def _colour(trajectory: Trajectory) -> RGB:
 
 def _ending(trajectory: Trajectory) -> str:
     reason = "solved" if trajectory.success else str(trajectory.stop_reason or "unfinished").replace("_", " ")
-    return f"{reason}, {len(trajectory.turns)} turns, reward {trajectory.total_reward:.2f}"
+    return f"{reason}, reward {trajectory.total_reward:.2f}"
 
 
 def _scored(trajectory: Trajectory, advantage: float | None) -> str:
