@@ -142,6 +142,39 @@ def openenv(seed: int, actions: Sequence[Action]) -> Played:
     return Played(env.state.layout_key, rewards, env.state.stop_reason, pictures, refused)
 
 
+def verifiers(seed: int, actions: Sequence[Action]) -> Played:
+    """The environment with an agent that has its answers ready; the whole of verifiers runs in
+    tests/adapters/test_verifiers.py. Its loop asks no further once the episode is over."""
+    from contextlib import asynccontextmanager
+    from dataclasses import asdict
+
+    from visgym_maze_verifiers import MazeData, MazeEnv, MazeTask
+
+    answers, pictures, recorded = iter(actions), [], {}
+
+    async def turn(messages: list[dict[str, Any]]) -> Any:
+        pictures.append(len(picture_urls(messages)))
+        return SimpleNamespace(last_reply=spell(next(answers)), terminated=False)
+
+    @asynccontextmanager
+    async def interaction(task: MazeTask) -> Any:
+        trace = SimpleNamespace(record_reward=recorded.__setitem__, record_metrics=recorded.update, info={})
+        yield SimpleNamespace(turn=turn, trace=trace)
+        recorded["trajectory"] = trace.info
+
+    data = MazeData(layout=LEVELS[seed].to_dict(), options=OPTIONS, reward=asdict(REWARD))
+    player = SimpleNamespace(interaction=interaction)
+    asyncio.run(MazeEnv.run(MazeEnv, MazeTask(data), SimpleNamespace(player=player)))
+    played = recorded["trajectory"]["trajectory"]
+    return Played(
+        played["layout"]["key"],
+        [recorded["reward"]],
+        played["stop_reason"],
+        [*pictures, 0],
+        not next(answers, 0),
+    )
+
+
 DRIVERS: dict[str, Driver] = {
     "dialogue": dialogue,
     "chat_client": chat_client,
@@ -149,4 +182,5 @@ DRIVERS: dict[str, Driver] = {
     "skyrl": skyrl,
     "trl": trl,
     "openenv": openenv,
+    "verifiers": verifiers,
 }
