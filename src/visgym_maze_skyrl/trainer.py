@@ -62,8 +62,7 @@ class MazeTrainer(RayPPOTrainer):
     def init_weight_sync_state(self) -> None:
         """Also have the first weight sync checked, if adapters are what is synced."""
         super().init_weight_sync_state()
-        lora: Any = self.cfg.trainer.policy.model.lora
-        if lora.rank == 0:
+        if cast("Any", self.cfg.trainer.policy.model.lora).rank == 0:
             return
         dispatch: Any = self.dispatch
         sync = dispatch.save_weights_for_sampler
@@ -71,12 +70,15 @@ class MazeTrainer(RayPPOTrainer):
         async def first_sync(model_id: str | None = None) -> None:
             dispatch.save_weights_for_sampler = sync
             await sync(model_id)
-            folder = newest_adapter(Path(lora.lora_sync_path))
-            await check_hot_load(
-                self.inference_engine_client, self.tokenizer, folder, resolve_policy_model_name(self.cfg)
-            )
+            await self.check_adapter_sync()
 
         dispatch.save_weights_for_sampler = first_sync
+
+    async def check_adapter_sync(self) -> None:
+        """Stop the run if the engine does not follow the adapters that it is given."""
+        folder = newest_adapter(Path(cast("Any", self.cfg.trainer.policy.model.lora).lora_sync_path))
+        name = resolve_policy_model_name(self.cfg)
+        await check_hot_load(self.inference_engine_client, self.tokenizer, folder, name)
 
     def _build_train_dataloader_and_compute_training_steps(self) -> None:
         """Rows in their own order: the dataset already is the sequence of groups of the whole run."""

@@ -102,7 +102,8 @@ def play(server, recipe, tmp_path, *, groups=2, size=4, temperature=1.0, prepare
     async def run():
         client = RemoteInferenceClient(server, [server], 1, model_name=recipe.model, tokenizer=tokenizer)
         generator = MazeGenerator(
-            cfg.generator, cfg.environment.skyrl_gym, client, ChatCodec(tokenizer, PictureReader(recipe.model)),
+            cfg.generator, cfg.environment.skyrl_gym, client,
+            ChatCodec(tokenizer, PictureReader(recipe.model)),
             encode_picture=PictureEncoder(torch.bfloat16), one_engine=True, **options,
         )  # fmt: skip
         if prepare is not None:

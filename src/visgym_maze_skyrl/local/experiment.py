@@ -55,6 +55,13 @@ class LocalTrainer(MazeTrainer):
         forbid(worker.hf_model, self.tokenizer)
         return worker
 
+    async def check_adapter_sync(self) -> None:
+        """Leave the engine's random streams where they were."""
+        engine = self.inference_engine_client.engine  # type: ignore[attr-defined]
+        state = engine.state_dict()
+        await super().check_adapter_sync()
+        engine.load_state_dict(state)
+
     def load_checkpoints(self) -> tuple[int, str]:
         """Also bring the engine's random streams to where they were."""
         step, path = super().load_checkpoints()
