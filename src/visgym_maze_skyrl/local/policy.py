@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 from transformers import AutoTokenizer, Qwen3VLForConditionalGeneration
 
-from visgym_maze import MazeDialogue
+from visgym_maze import Layout, MazeDialogue
+from visgym_maze.ledger import Ledger
 from visgym_maze_skyrl.local.chat import ChatCodec
 from visgym_maze_skyrl.local.engine import Engine, Request
 from visgym_maze_skyrl.local.pictures import Picture, PictureReader
@@ -27,6 +30,9 @@ class _History:
 
 class ModelPolicy:
     """A Qwen3-VL that answers episodes; fits :func:`visgym_maze.evaluate`.
+
+    What it samples depends on the seed, the maze and how often it has played it, not on which other
+    episodes it plays; so an evaluation that goes on where it was stopped ends as it would have.
 
     Args:
         engine: Samples the answers.
@@ -51,7 +57,8 @@ class ModelPolicy:
         self.temperature = temperature
         self.max_tokens = max_tokens
         self._name = name
-        self._numbers = count()
+        self._played: Counter[Layout] = Counter()
+        self._ledger = Ledger()
         self._histories: WeakKeyDictionary[MazeDialogue, _History] = WeakKeyDictionary()
 
     @classmethod
@@ -65,7 +72,17 @@ class ModelPolicy:
         seed: int = 0,
         dtype: torch.dtype = torch.float32,
     ) -> ModelPolicy:
-        """Load a model folder and, if given, a PEFT LoRA adapter on top of it."""
+        """Load a model folder (or Hub id) and, if given, a PEFT LoRA adapter on top of it.
+
+        Raises:
+            ValueError: If a folder holds something else.
+        """
+        if Path(folder).is_dir():
+            _check_model(Path(folder))
+        if adapter is not None and not (Path(adapter) / "adapter_config.json").is_file():
+            raise ValueError(
+                f"{adapter} holds no adapter_config.json; give the folder of a PEFT LoRA adapter"
+            )
         model = Qwen3VLForConditionalGeneration.from_pretrained(folder, dtype=dtype)
         tokenizer = AutoTokenizer.from_pretrained(folder)
         engine = Engine(model, tokenizer, seed=seed)
@@ -84,16 +101,34 @@ class ModelPolicy:
             closed = sample.ids[-1] == self.codec.end_id
             history.ids = history.ids + sample.ids + ([] if closed else [self.codec.end_id])
             history.messages = len(dialogue.messages) + 1
+            self._ledger.add(dialogue, tokens=len(sample.ids))
         return [self.codec.text(sample.ids) for sample in samples]
+
+    def account(self, dialogue: MazeDialogue) -> dict[str, Any]:
+        """Tokens sampled. Answers are sampled together, so there is no time of a single one."""
+        return self._ledger.of(dialogue)
 
     def _history(self, dialogue: MazeDialogue) -> _History:
         history = self._histories.get(dialogue)
         if history is None or len(dialogue.messages) <= history.messages:
             ids, pictures = self.codec.first(dialogue.messages)
-            history = _History(f"{self._name}-{next(self._numbers)}", ids, pictures, 0)
+            layout = dialogue.layout
+            history = _History(f"{self._name}-{layout.key}-{self._played[layout]}", ids, pictures, 0)
+            self._played[layout] += 1
             self._histories[dialogue] = history
         else:
             ids, pictures = self.codec.later(dialogue.messages[history.messages :])
             history.ids = history.ids + ids
             history.pictures = history.pictures + pictures
         return history
+
+
+def _check_model(folder: Path) -> None:
+    if not (folder / "config.json").is_file():
+        raise ValueError(f"{folder} holds no config.json; give a Hugging Face model folder")
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    if config.get("model_type") != "qwen3_vl":
+        raise ValueError(
+            f"{folder} holds a model of type {config.get('model_type')!r}, only qwen3_vl can be played here; "
+            "serve it behind an OpenAI-compatible endpoint and play that"
+        )

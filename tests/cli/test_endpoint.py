@@ -1,0 +1,258 @@
+"""Any OpenAI-compatible endpoint: asked with pictures, patiently, and never twice; its key goes nowhere."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+from chat_server import ChatServer, completion, hang_up, oracle, status
+
+from visgym_maze import MazeDialogue, OraclePolicy, Split, StopReason, evaluate, picture_urls
+from visgym_maze.endpoint import EndpointError, EndpointPolicy, Sampling
+from visgym_maze.suites import suite_named
+
+MAZES = Split.make("eval", 7, 4, max_moves=14)
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.fixture
+def server():
+    server = ChatServer()
+    yield server
+    server.close()
+
+
+def policy_for(server, **options):
+    return EndpointPolicy(server.url, "oracle", **{"backoff": 0.0, **options})
+
+
+def ask_once(policy):
+    dialogue = MazeDialogue(MAZES[0])
+    dialogue.reset()
+    return policy.act([dialogue])[0]
+
+
+def test_a_model_that_sees_the_pictures_plays_as_well_as_the_oracle(server):
+    levels = suite_named("paper-64").levels[:16]
+    report, trajectories = evaluate(policy_for(server), levels, workers=4)
+    assert report.successes == 16
+    expected = evaluate(OraclePolicy(), levels)[1]
+    assert [t.turns for t in trajectories] == [t.turns for t in expected]
+    assert report.tokens == {"answers": 4 * 16 * 13, "prompts": 100 * 16 * 13}
+    assert report.seconds["answers"] == 16 * 13
+    assert 0 < report.seconds["median"] <= report.seconds["p95"]
+
+
+def test_as_many_are_asked_at_once_as_were_allowed(server):
+    server.seconds = 0.02
+    evaluate(policy_for(server), [*MAZES, *Split.make("dev", 7, 4, max_moves=14)], workers=3)
+    assert server.most_at_once == 3
+
+
+def test_a_request_says_how_to_sample(server):
+    sampling = Sampling(0.7, 32, 5, {"top_p": 0.9, "max_tokens": None, "max_completion_tokens": 64})
+    ask_once(policy_for(server, sampling=sampling))
+    ((headers, body),) = server.requests
+    messages = body.pop("messages")
+    assert body == {
+        "model": "oracle",
+        "temperature": 0.7,
+        "seed": 5,
+        "top_p": 0.9,
+        "max_completion_tokens": 64,
+    }
+    assert picture_urls(messages)[0].startswith("data:image/png;base64,")
+    assert "Authorization" not in headers
+
+
+def test_a_shortened_history_is_what_is_sent(server):
+    evaluate(policy_for(server, history=1, images=1), MAZES[:1])
+    last = server.requests[-1][1]["messages"]
+    assert [message["role"] for message in last] == ["user", "assistant", "user"]
+    assert len(picture_urls(last)) == 1
+
+
+def test_what_may_pass_is_tried_again(server):
+    server.faults.extend([status(500), status(429, Retry_After="0"), hang_up, status(503)])
+    report, (trajectory,) = evaluate(policy_for(server), MAZES[:1])
+    assert report.successes == 1
+    assert trajectory.info["retries"] == 4
+    assert len(server.requests) == 4 + len(trajectory.turns)
+
+
+def test_a_server_that_goes_on_failing_is_given_up(server):
+    server.faults.extend([status(503, "overloaded")] * 3)
+    with pytest.raises(EndpointError, match="failed 3 times, at last with status 503: overloaded"):
+        ask_once(policy_for(server, retries=2))
+    assert len(server.requests) == 3
+
+
+def test_a_slow_server_is_given_up(server):
+    server.seconds = 0.5
+    with pytest.raises(EndpointError, match="failed 2 times, at last with ReadTimeout"):
+        ask_once(policy_for(server, retries=1, timeout=0.05))
+
+
+def test_the_server_says_how_long_to_wait_and_else_the_pauses_double(server, monkeypatch):
+    pauses = []
+    clock = SimpleNamespace(sleep=pauses.append, perf_counter=time.perf_counter)
+    monkeypatch.setattr("visgym_maze.endpoint.time", clock)
+    server.faults.extend([status(429, Retry_After="7"), status(500), status(500), status(500), status(500)])
+    ask_once(policy_for(server, backoff=2.0))
+    assert pauses[0] == 7.0
+    # The first pause that is our own is the second one, so it begins at twice the backoff.
+    for pause, longest in zip(pauses[1:], (4.0, 8.0, 16.0, 32.0), strict=True):
+        assert longest / 2 <= pause <= longest
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [(400, "status 400: no"), (401, "is the key right"), (404, "often it ends in /v1"), (422, "status 422")],
+)
+def test_what_can_not_pass_is_not_tried_again(server, code, hint):
+    server.faults.append(status(code, "no"))
+    with pytest.raises(EndpointError, match=hint):
+        ask_once(policy_for(server))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "body", ["<html>", "[]", "{}", {"choices": []}, {"choices": [{"message": {"content": [1]}}]}, "nope"]
+)
+def test_what_is_no_completion_is_refused(server, body):
+    server.faults.append(status(200, body))
+    with pytest.raises(EndpointError, match="sent no chat completion"):
+        ask_once(policy_for(server))
+
+
+def test_an_answer_without_text_is_an_empty_answer(server):
+    server.faults.append(status(200, completion(None)))
+    assert ask_once(policy_for(server)) == ""
+
+
+def test_a_lost_episode_is_lost_alone_and_told(server):
+    server.faults.append(status(400, "context too long"))
+    report, trajectories = evaluate(policy_for(server), MAZES, workers=1, on_error="lose")
+    assert [t.stop_reason for t in trajectories] == [StopReason.ERROR, *[StopReason.GOAL] * 3]
+    assert "context too long" in trajectories[0].info["error"]
+    assert report.errors == {"EndpointError": 1}
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("localhost:8000", "such as http://localhost:8000/v1, got 'localhost:8000'"),
+        ("http://user:pass@host/v1", "may hold no user, password or query"),
+        ("https://host/v1?api-key=secret", "may hold no user, password or query"),
+    ],
+)
+def test_a_url_that_can_not_be_shown_is_refused(url, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        EndpointPolicy(url, "m")
+    assert "pass@" not in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("options", [{"timeout": 0}, {"retries": -1}, {"backoff": -1.0}])
+def test_bad_numbers_are_refused(options):
+    with pytest.raises(ValueError, match="timeout must be above 0"):
+        EndpointPolicy("http://localhost/v1", "m", **options)
+
+
+def test_a_key_given_in_place_of_its_variable_is_not_repeated(monkeypatch):
+    with pytest.raises(ValueError, match="variable of that name is not set") as refused:
+        EndpointPolicy("http://localhost/v1", "m", key_variable=KEY)
+    assert KEY not in str(refused.value)
+    with pytest.raises(ValueError, match="'MAZE_KEY' is not set"):
+        EndpointPolicy("http://localhost/v1", "m", key_variable="MAZE_KEY")
+    monkeypatch.setenv("MAZE_KEY", "a\u00e9b")
+    with pytest.raises(ValueError, match="not printable ASCII"):
+        EndpointPolicy("http://localhost/v1", "m", key_variable="MAZE_KEY")
+
+
+def test_the_key_reaches_the_server_and_nothing_else(server, run, tmp_path, monkeypatch):
+    monkeypatch.setenv("MAZE_KEY", KEY)
+    # A server that repeats the key, in answers as well as in errors.
+    server.answer = lambda messages: f"<think>{KEY}</think>{oracle(messages)}"
+    server.faults.append(status(500, f"bad key {KEY}", Retry_After="0"))
+    arguments = ["eval", "--endpoint", server.url, "--model", "m", "--key-env", "MAZE_KEY", "--limit", 3]
+    good = run(*arguments, "--out", tmp_path / "good")
+    assert good.code == 0
+    server.faults.extend([status(401, f"who is {KEY}?")] * 3)
+    bad = run(*arguments, "--out", tmp_path / "bad")
+    assert bad.code == 1
+    assert "(key)" in bad.err
+    lost = run(*arguments, "--out", tmp_path / "lost", "--on-error", "lose", "--retries", 0)
+    assert lost.code == 0
+    assert {headers["Authorization"] for headers, _ in server.requests} == {f"Bearer {KEY}"}
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) >= 8
+    for path in written:
+        assert KEY.encode() not in path.read_bytes(), path
+    for result in (good, bad, lost):
+        assert KEY not in result.out + result.err
+
+
+def test_a_killed_evaluation_goes_on_and_asks_for_the_rest_alone(server, tmp_path, run):
+    server.hold_after = 75
+    out = tmp_path / "out"
+    arguments = ["eval", "--endpoint", server.url, "--model", "oracle", "--out", str(out), "--limit", "12"]
+    arguments += ["--concurrency", "3"]
+    program = [sys.executable, "-c", "from visgym_maze.cli import main; main()", *arguments]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while len(server.requests) < server.hold_after + 3:  # all three threads wait for an answer
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+    record = out / "trajectories.jsonl"
+    lines = record.read_text().splitlines()
+    assert 0 < len(lines) < 12
+    with record.open("a") as file:
+        file.write(lines[0][:100])  # a line that the kill has torn
+    finished = {json.loads(line)["group"] for line in lines}
+    levels = suite_named("paper-64").levels[:12]
+    pictures = {}
+    for number, level in enumerate(levels):
+        pictures[number] = picture_urls(MazeDialogue(level).reset())[0]
+
+    server.hold_after = None
+    server.asked.clear()
+    result = run(*arguments, "--json")
+    assert f"{len(finished)} of 12 episodes are there already" in result.err
+    assert result.data["successes"] == 12
+    # The oracle needs 13 answers for each of these mazes.
+    assert server.asked == {pictures[n]: 13 for n in range(12) if n not in finished}
+    assert record.read_text().splitlines()[: len(lines)] == lines
+
+    server.asked.clear()
+    assert run(*arguments, "--json").data["successes"] == 12
+    assert not server.asked
+
+
+def test_an_evaluation_with_other_settings_does_not_mix_with_it(server, tmp_path, run):
+    arguments = ["eval", "--endpoint", server.url, "--model", "oracle", "--out", tmp_path, "--limit", 1]
+    assert run(*arguments).code == 0
+    for change, message in (
+        (["--temperature", "1"], '"temperature": 0.0'),
+        (["--prompt", "brief"], '"max_turns": 15}'),
+        (["--model", "other"], 'policy "oracle", this one "other"'),
+        (["--limit", "2"], "has split_key"),
+    ):
+        result = run(*arguments, *change)
+        assert result.code == 2
+        assert message in result.err
+        assert "take another --out" in result.err
+
+
+def test_an_endpoint_needs_a_folder_and_a_model(server, run, tmp_path):
+    result = run("eval", "--endpoint", server.url, "--model", "m")
+    assert result.code == 2
+    assert "--endpoint needs --out" in result.err
+    result = run("eval", "--endpoint", server.url, "--out", tmp_path)
+    assert "--endpoint needs --model NAME" in result.err
+    result = run("eval", "--endpoint", server.url, "--model", "m", "--out", tmp_path, "--request", "[1]")
+    assert "--request is a JSON object" in result.err
