@@ -162,7 +162,7 @@ function markCurrent() {
   for (const { firstChild: button } of byId("list").children) {
     const here = Number(button.dataset.episode) === current;
     setCurrent(button, here);
-    if (here) button.scrollIntoView({ block: "nearest" });
+    if (here) follow(byId("list"), button.parentNode);
   }
 }
 
@@ -293,16 +293,15 @@ function goTo(count, moving = false) {
   const here = Math.min(turn, data.episodes[current].turns.length);
   [...byId("ticks").children].forEach((tick, i) => setCurrent(tick, i + 1 === here));
   [...byId("log").children].forEach((box, i) => setCurrent(box, i + 1 === here));
-  follow(byId("log").children[here - 1]);
+  follow(byId("log"), byId("log").children[here - 1]);
 }
 
-/** Scroll what was said into sight, where it has a column of its own: on a phone the page would jump. */
-function follow(box) {
-  const log = byId("log");
-  if (!box || log.scrollHeight <= log.clientHeight) return;
-  const top = box.offsetTop - log.offsetTop;
-  const inside = top >= log.scrollTop && top + box.offsetHeight <= log.scrollTop + log.clientHeight;
-  if (!inside) log.scrollTop = top - 12;
+/** Scroll a part of a column into sight, and nothing but the column: on a phone the page would jump. */
+function follow(column, part) {
+  if (!part || column.scrollHeight <= column.clientHeight) return;
+  const top = part.offsetTop - column.offsetTop;
+  const inside = top >= column.scrollTop && top + part.offsetHeight <= column.scrollTop + column.clientHeight;
+  if (!inside) column.scrollTop = top - column.clientHeight / 3;
 }
 
 // ---- What a person does ---------------------------------------------------------------------------------
