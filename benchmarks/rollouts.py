@@ -65,7 +65,8 @@ def main() -> None:
     parser.add_argument("--mazes", type=int, default=16, help="mazes of a row, each played by 8 rollouts")
     parser.add_argument("--turns", type=int, nargs="+", default=[1, 4, 15], help="turn caps")
     parser.add_argument("--styles", nargs="+", default=["patch16", "patch32"], help="128 and 224 px at 7x7")
-    parser.add_argument("--limit", type=float, default=1e9, help="seconds after which no row is begun")
+    parser.add_argument("--hot", type=int, default=0, help="then play this many rollouts at temperature 2")
+    parser.add_argument("--limit", type=float, default=1e9, help="seconds after which nothing is begun")
     parser.add_argument("--server", default="", help="further arguments of the vLLM server")
     parser.add_argument("--log", type=Path, default=Path("rollouts-server.log"), help="the server's log")
     parser.add_argument("--out", type=Path, help="also write the result to this file, after every row")
@@ -81,25 +82,60 @@ def main() -> None:
                 row = asyncio.run(_row(arguments, port, style, turns))
                 result["rows"].append(row)
                 print(json.dumps(row), flush=True)
-                if arguments.out:
-                    write_text(arguments.out, json.dumps(result, indent=1) + "\n")
+                _write(arguments, result)
+        while result["hot"]["rollouts"] < arguments.hot and time.monotonic() - started < arguments.limit:
+            asyncio.run(_hot(arguments, port, result["hot"]))
+            print(json.dumps(result["hot"]), flush=True)
+            _write(arguments, result)
+
+
+def _write(arguments: argparse.Namespace, result: dict[str, Any]) -> None:
+    if arguments.out:
+        write_text(arguments.out, json.dumps(result, indent=1) + "\n")
+
+
+async def _hot(arguments: argparse.Namespace, port: int, total: dict[str, Any]) -> None:
+    """Groups at a temperature at which every token that can be sampled is; adds to ``total``."""
+    with tempfile.TemporaryDirectory() as folder:
+        client, recipe, cfg = _setup(arguments, port, Path(folder), "patch16", 15)
+        generator = _ours(cfg, client, arguments.model)
+        first = total["rollouts"] // GROUP % 256
+        batch = _batch(recipe, client.tokenizer, 15, first=first, mazes=64, temperature=2.0)
+        started = time.monotonic()
+        output = await generator.generate(batch)
+        total["seconds"] += time.monotonic() - started
+        total["rollouts"] += len(output["loss_masks"])
+        total["turns"] += sum(_answers(mask) for mask in output["loss_masks"])
+        total["lost"] += int(output["rollout_metrics"]["rollouts/lost"])
+        for i, grids in enumerate(output["image_grid_thw"]):
+            ids = output["prompt_token_ids"][i] + output["response_ids"][i]
+            total["mismatches"] += ids.count(generator.codec.image_id) != int(grids.prod(dim=1).sum()) // 4
+        await client._get_generate_client().aclose()
+
+
+def _setup(
+    arguments: argparse.Namespace, port: int, folder: Path, style: str, turns: int
+) -> tuple[Any, Any, Any]:
+    """A client of the server, the recipe of the rollouts, and SkyRL's configuration of it."""
+    url = f"http://127.0.0.1:{port}"
+    tokenizer = AutoTokenizer.from_pretrained(arguments.model)
+    client = RemoteInferenceClient(url, [url], 1, model_name=arguments.model, tokenizer=tokenizer)
+    recipe = dataclasses.replace(
+        RECIPES["tiny"], model=arguments.model, style=style, gpus=1, lora_rank=0, steps=20,
+        mazes_per_step=arguments.mazes, max_context=4096,
+    )  # fmt: skip
+    cfg: Any = skyrl_config(recipe, folder, arguments.model, [], local=False, resume=False)
+    cfg.generator.max_turns = turns
+    return client, recipe, cfg
 
 
 async def _row(arguments: argparse.Namespace, port: int, style: str, turns: int) -> dict[str, Any]:
     """One picture size and turn cap: a small round to warm up, then each generator in turn."""
-    url = f"http://127.0.0.1:{port}"
-    tokenizer = AutoTokenizer.from_pretrained(arguments.model)
-    client = RemoteInferenceClient(url, [url], 1, model_name=arguments.model, tokenizer=tokenizer)
-    traffic = await _count_bytes(client)
     row: dict[str, Any] = {"style": style, "turn_cap": turns, "rollouts": GROUP * arguments.mazes}
     sent: dict[str, list[Any]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
-        recipe = dataclasses.replace(
-            RECIPES["tiny"], model=arguments.model, style=style, gpus=1, lora_rank=0, steps=2,
-            mazes_per_step=arguments.mazes, max_context=4096,
-        )  # fmt: skip
-        cfg: Any = skyrl_config(recipe, Path(folder), arguments.model, [], local=False, resume=False)
-        cfg.generator.max_turns = turns
+        client, recipe, cfg = _setup(arguments, port, Path(folder), style, turns)
+        tokenizer, traffic = client.tokenizer, await _count_bytes(client)
         for name, make in (("stock", _stock), ("ours", _ours)):
             generator = make(cfg, client, arguments.model)
             await generator.generate(_batch(recipe, tokenizer, turns, first=arguments.mazes, mazes=2))
@@ -133,7 +169,9 @@ def _ours(cfg: Any, client: Any, model: str) -> Any:
     )
 
 
-def _batch(recipe: Any, tokenizer: Any, turns: int, *, first: int, mazes: int) -> Any:
+def _batch(
+    recipe: Any, tokenizer: Any, turns: int, *, first: int, mazes: int, temperature: float = 1.0
+) -> Any:
     """Groups of 8 rollouts of the run's mazes from ``first`` on."""
     register()
     dataset = train_dataset(recipe)
@@ -141,8 +179,8 @@ def _batch(recipe: Any, tokenizer: Any, turns: int, *, first: int, mazes: int) -
     for row in rows:
         row["env_extras"]["dialogue"]["max_turns"] = turns
     sampling = {
-        "max_tokens": recipe.max_new_tokens, "temperature": 1.0, "top_p": 1.0, "top_k": -1, "logprobs": 1,
-        "min_tokens": 1, **sampling_arguments(tokenizer),
+        "max_tokens": recipe.max_new_tokens, "temperature": temperature, "top_p": 1.0, "top_k": -1,
+        "logprobs": 1, "min_tokens": 1, **sampling_arguments(tokenizer),
     }  # fmt: skip
     return prepare_generator_input(rows, GROUP, sampling, ENV_ID, "train", first)[0]
 
@@ -294,6 +332,7 @@ def _header(arguments: argparse.Namespace, seconds: float) -> dict[str, Any]:
         "versions": versions,
         "server_started_in_seconds": seconds,
         "rows": [],
+        "hot": {"temperature": 2.0, "rollouts": 0, "turns": 0, "lost": 0, "mismatches": 0, "seconds": 0.0},
     }
 
 

@@ -77,6 +77,7 @@ class Recipe:
         check_render: Compare every conversation with the engine's own rendering of it; slow, for debugging.
         logger: ``console``, ``tensorboard`` or ``wandb``.
         seed: Seed of everything random.
+        device: ``cpu`` or ``cuda``, for the local backend.
         threads: CPU threads for the local backend; 0 for as many as the machine has cores.
         gpus: GPUs per node for the skyrl backend; 0 for as many as the machine has.
         nodes: Nodes for the skyrl backend.
@@ -124,6 +125,7 @@ class Recipe:
     check_render: bool = False
     logger: str = "console"
     seed: int = 0
+    device: str = "cpu"
     threads: int = 0
     gpus: int = 0
     nodes: int = 1
@@ -149,6 +151,7 @@ class Recipe:
             ("dialect", DIALECTS),
             ("observe", OBSERVE),
             ("logger", ("console", "tensorboard", "wandb")),
+            ("device", ("cpu", "cuda")),
         ):
             value = getattr(self, name)
             if value not in known:

@@ -116,8 +116,12 @@ def _run_local(
     recipe: Recipe, folder: Path, model_path: str, passed: list[str], resume: bool
 ) -> dict[str, Any]:
     _quiet(folder)
+    if recipe.device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # SkyRL's workers take a GPU where they see one
     import torch
 
+    if recipe.device == "cuda" and not torch.cuda.is_available():
+        raise RecipeError("device=cuda, but PyTorch finds no GPU here; leave it out to train on the CPU")
     torch.set_num_threads(recipe.threads or os.cpu_count() or 1)
     from rich.console import Console
 

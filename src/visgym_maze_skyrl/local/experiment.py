@@ -82,5 +82,5 @@ class LocalExperiment(MazeExperiment):
         """An engine over a second copy of the model."""
         path, tokenizer = str(self.cfg.trainer.policy.model.path), cast("Any", self.tokenizer)
         model: Any = AutoModelForImageTextToText.from_pretrained(path, dtype=torch.float32)
-        engine = Engine(model, tokenizer, seed=self.recipe.seed)
+        engine = Engine(model.to(self.recipe.device), tokenizer, seed=self.recipe.seed)
         return LocalClient(engine, ChatCodec(tokenizer, PictureReader(path)), model_name=path)

@@ -1,8 +1,8 @@
-"""What does SkyRL's policy worker need to run on a machine without CUDA?
+"""What does SkyRL's policy worker need to run in this process, on a CPU or on one GPU, in float32?
 
-Its FSDP worker names CUDA devices in a handful of places and imports ``flash_attn`` for packing, which the
-local backend never uses. :func:`install` puts CPU stand-ins there. On a machine with CUDA it does
-nothing. It is the only place of the package that patches another library.
+Its FSDP worker names CUDA devices in a handful of places, computes in bfloat16, and imports ``flash_attn``
+for packing, which the local backend never uses. :func:`install` puts stand-ins there. It is the only place
+of the package that patches another library.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ _installed = False
 
 
 def install() -> None:
-    """Install the stand-ins once, unless CUDA is available."""
+    """Install the stand-ins once; those for CUDA only where there is none."""
     global _installed
-    if _installed or torch.cuda.is_available():
+    if _installed:
         return
     stand_in_for_flash_attn()
-    _cuda_functions()
-    _fsdp_device_mesh()
+    _full_precision()
+    if not torch.cuda.is_available():
+        _cuda_functions()
+        _fsdp_device_mesh()
     _installed = True
 
 
@@ -57,18 +59,22 @@ def _cuda_functions() -> None:
     torch.cuda.current_device = lambda: torch.device("cpu")  # type: ignore[assignment]
     for name in ("set_device", "synchronize", "manual_seed_all"):
         setattr(torch.cuda, name, _nothing)
-    original = torch.autocast
 
-    class CpuAutocast(original):  # type: ignore[misc, valid-type]
-        """Autocast for CUDA is off on a CPU: the local backend computes in float32."""
+
+def _full_precision() -> None:
+    original = torch.autocast
+    here = "cuda" if torch.cuda.is_available() else "cpu"
+
+    class NoAutocast(original):  # type: ignore[misc, valid-type]
+        """Autocast for CUDA is off: trainer and engine of the local backend both compute in float32."""
 
         def __init__(self, device_type: str = "cpu", **kwargs: Any) -> None:
             if device_type == "cuda":
-                super().__init__("cpu", dtype=torch.bfloat16, enabled=False)
+                super().__init__(here, dtype=torch.bfloat16, enabled=False)
             else:
                 super().__init__(device_type, **kwargs)
 
-    torch.autocast = CpuAutocast  # type: ignore[misc]
+    torch.autocast = NoAutocast  # type: ignore[misc]
 
 
 def _fsdp_device_mesh() -> None:

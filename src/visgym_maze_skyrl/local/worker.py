@@ -23,11 +23,12 @@ class _InProcess:
 
     def init_worker_process_group(self) -> None:
         """A process group of one, over an in-memory store: no port, no network."""
+        device, groups = ("cuda", "cpu:gloo,cuda:nccl") if torch.cuda.is_available() else ("cpu", "gloo")
         if not torch.distributed.is_initialized():
             store = HashStore()
-            torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+            torch.distributed.init_process_group(groups, store=store, rank=0, world_size=1)
         self.device_mesh = torch.distributed.device_mesh.init_device_mesh(
-            "cpu", mesh_shape=(1, 1), mesh_dim_names=("dp", "sp")
+            device, mesh_shape=(1, 1), mesh_dim_names=("dp", "sp")
         )
         self.mesh_rank = MeshRank(dp=0, sp=0, tp=0, pp=0, world_size=1, dp_size=1, pp_size=1)
 
