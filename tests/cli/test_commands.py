@@ -161,3 +161,10 @@ def test_demos_writes_transcripts(run, tmp_path):
     assert data["transcripts"] == len(lines) == 3
     assert json.loads(lines[0])["messages"][-1]["content"] == "('stop', 'stop')"
     assert data["split_key"] == Split.make("train", 7, 3, 0, 14).key
+
+
+def test_bench_measures_everything(run):
+    data = run("bench", "--size", 7, "--seconds", 0.01, "--json").data
+    assert len(data["per_second"]) == 5
+    assert all(rate > 0 for rate in data["per_second"].values())
+    assert "turns of a conversation" in run("bench", "--size", 7, "--seconds", 0.01).out

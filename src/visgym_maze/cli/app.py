@@ -16,7 +16,7 @@ import typer
 from visgym_maze import __version__
 from visgym_maze.cli.console import CommandError, errors
 
-COMMANDS = ("eval", "compare", "render", "split", "demos", "replay")
+COMMANDS = ("eval", "compare", "replay", "play", "render", "split", "demos", "bench")
 
 
 def build() -> typer.Typer:

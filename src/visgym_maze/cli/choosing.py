@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from visgym_maze.cli.console import CommandError
+from visgym_maze.cli.console import CommandError, note
 from visgym_maze.dialogue.content import Message
 from visgym_maze.policies import ChatPolicy, OraclePolicy, Policy, RandomPolicy
 
@@ -118,6 +118,7 @@ def _model_folder(name: str, settings: dict[str, Any]) -> Player:
     sampling = _sampling(settings)
     drawn = {key: sampling[key] for key in ("temperature", "max_tokens", "seed")}
     adapter: Path | None = settings.get("adapter")
+    note(f"loading {name}")
     policy = ModelPolicy.load(name, adapter, **drawn)
     return Player(policy, name, sampling | ({"adapter": str(adapter)} if adapter else {}))
 

@@ -1,0 +1,90 @@
+"""``visgym-maze eval`` with a model folder, with and without an adapter, and after a stop."""
+
+from __future__ import annotations
+
+import json
+
+import peft
+import pytest
+import torch
+
+from visgym_maze import Split
+from visgym_maze.cli.app import build
+from visgym_maze.cli.choosing import choose
+
+pytestmark = pytest.mark.train
+MAZES = Split.make("eval", 7, 4, max_moves=14)
+
+
+@pytest.fixture
+def evaluate(folder, tmp_path, capfd):
+    """Runs the command on four mazes; returns its exit code, its report if it has one, and its errors."""
+    MAZES.save(tmp_path / "mazes.json")
+    fixed = ["--split", tmp_path / "mazes.json", "--prompt", "brief", "--style", "patch16", "--max-tokens", 6]
+
+    def run(*arguments):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            build()(["eval", *map(str, [*fixed, "--json", *arguments])], prog_name="visgym-maze")
+        out, err = capfd.readouterr()
+        return ended.value.code, json.loads(out) if out else None, err
+
+    return run
+
+
+@pytest.fixture
+def adapter(load, tmp_path):
+    wrapped = peft.get_peft_model(load(), peft.LoraConfig(r=4, target_modules=["q_proj", "down_proj"]))
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for name, parameter in wrapped.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.5)
+    wrapped.save_pretrained(tmp_path / "adapter")
+    return tmp_path / "adapter"
+
+
+def texts(folder):
+    lines = [json.loads(line) for line in (folder / "trajectories.jsonl").read_text().splitlines()]
+    return {line["group"]: [turn["text"] for turn in line["turns"]] for line in lines}
+
+
+def test_a_folder_is_played_greedily_or_sampled_with_or_without_adapter(evaluate, folder, adapter, tmp_path):
+    seen = {}
+    for name, arguments in (
+        ("greedy", []),
+        ("adapted", ["--adapter", adapter]),
+        ("sampled", ["--temperature", 1, "--seed", 1]),
+        ("other seed", ["--temperature", 1, "--seed", 2]),
+    ):
+        code, report, errors = evaluate("--policy", folder, "--out", tmp_path / name, *arguments)
+        assert code == 0, errors
+        assert report["episodes"] == report["ceiling"] == 4
+        assert report["tokens"]["answers"] > 4
+        assert report["info"]["sampling"]["mode"] == ("sampled" if "--seed" in arguments else "greedy")
+        assert "torch" in report["info"]["versions"]
+        seen[name] = json.dumps(texts(tmp_path / name), sort_keys=True)
+    assert len(set(seen.values())) == 4
+
+
+def test_a_stopped_evaluation_ends_as_it_would_have(evaluate, folder, tmp_path):
+    arguments = ["--policy", folder, "--temperature", 1, "--out"]
+    assert evaluate(*arguments, tmp_path / "whole")[0] == 0
+    stopped = tmp_path / "stopped"
+    assert evaluate(*arguments, stopped)[0] == 0
+    lines = (stopped / "trajectories.jsonl").read_text().splitlines()
+    (stopped / "trajectories.jsonl").write_text("".join(f"{line}\n" for line in lines[1:3]))
+    assert evaluate(*arguments, stopped)[0] == 0
+    assert texts(stopped) == texts(tmp_path / "whole")
+
+
+def test_other_folders_are_refused(evaluate, folder, tmp_path):
+    code, _, errors = evaluate("--policy", tmp_path)
+    assert code == 2
+    assert "holds no config.json" in errors
+    code, _, errors = evaluate("--policy", folder, "--adapter", tmp_path)
+    assert code == 2
+    assert "holds no adapter_config.json" in errors
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    with pytest.raises(ValueError, match="a model of type 'llama', only qwen3_vl"):
+        choose(str(tmp_path), None)
