@@ -27,9 +27,12 @@ def wandering():
     return play(RandomPolicy(seed=0), 2, group_size=4)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """A headless Chromium; without one, the tests that need it are skipped and say so."""
+    """A headless Chromium; without one, the tests that need it are skipped and say so.
+
+    It goes with its module, because other tests need an event loop and Playwright holds on to its own.
+    """
     if CHROMIUM is None:
         pytest.skip("no Chromium on the PATH; Debian: apt install chromium")
     playwright = pytest.importorskip("playwright.sync_api")

@@ -293,7 +293,7 @@ function goTo(count, moving = false) {
   const here = Math.min(turn, data.episodes[current].turns.length);
   [...byId("ticks").children].forEach((tick, i) => setCurrent(tick, i + 1 === here));
   [...byId("log").children].forEach((box, i) => setCurrent(box, i + 1 === here));
-  follow(byId("log"), byId("log").children[here - 1]);
+  for (const column of [byId("ticks"), byId("log")]) follow(column, column.children[here - 1]);
 }
 
 /** Scroll a part of a column into sight, and nothing but the column: on a phone the page would jump. */
