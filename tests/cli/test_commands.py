@@ -1,5 +1,6 @@
 """Every command: its help, its examples, its JSON, and one clear line for bad input."""
 
+import io
 import json
 import subprocess
 import sys
@@ -7,8 +8,10 @@ import sys
 import numpy as np
 import pytest
 from PIL import Image
+from rich.console import Console
 
 from visgym_maze import Layout, Split, generate, render
+from visgym_maze.cli import console
 from visgym_maze.cli.app import COMMANDS, build
 
 MAIN = [sys.executable, "-c", "from visgym_maze.cli import main; main()"]
@@ -90,7 +93,7 @@ def test_bad_input_gives_one_line_with_the_remedy_and_exit_code_2(
     [
         (["render", "--seed", "-1"], "'--seed': '-1' is not a whole number from 0 up"),
         (["demos", "--out", "x", "--detours", "nan"], "'nan' is not a number from 0.0 up"),
-        (["rendr"], "render"),
+        (["rendr"], "No such command 'rendr'"),
         (["split", "eval", "--n", "many"], "'many' is not a whole number from 1 up"),
     ],
 )
@@ -133,8 +136,6 @@ def test_render_draws_characters_where_there_are_no_colours(run):
 
 
 def test_render_draws_blocks_in_colour(run, monkeypatch):
-    from rich.console import Console
-
     monkeypatch.setattr(
         "visgym_maze.cli.console.results", Console(force_terminal=True, color_system="truecolor", width=100)
     )
@@ -168,3 +169,12 @@ def test_bench_measures_everything(run):
     assert len(data["per_second"]) == 5
     assert all(rate > 0 for rate in data["per_second"].values())
     assert "turns of a conversation" in run("bench", "--size", 7, "--seconds", 0.01).out
+
+
+def test_long_work_shows_a_bar_on_a_terminal(monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr(console, "errors", screen)
+    with console.progress("episodes", 8) as tell:
+        tell(3, 8)
+    assert "episodes" in screen.file.getvalue()
+    assert "3/8" in screen.file.getvalue()

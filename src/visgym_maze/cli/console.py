@@ -49,7 +49,10 @@ def progress(what: str, total: int | None = None) -> Generator[Callable[[int, in
     Yields:
         A function of how many are done and how many there are.
     """
+    if not errors.is_terminal:
+        yield lambda done, count: None
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+    with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done, count: bar.update(task, completed=done, total=count)
