@@ -1,0 +1,1 @@
+"""A policy of six numbers that learns to walk mazes."""
