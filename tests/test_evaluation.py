@@ -216,15 +216,35 @@ def test_a_record_of_another_evaluation_is_refused(tmp_path):
         evaluate(OraclePolicy(), MAZES, record=record)
 
 
-def test_interrupted_threads_end_after_the_turn_under_way():
-    policy = CountingOracle()
+def test_an_interrupted_evaluation_does_not_wait_for_a_silent_policy():
+    held = threading.Event()
+
+    class SilentAfterOneMaze(CountingOracle):
+        def act(self, dialogues):
+            answers = super().act(dialogues)
+            if dialogues[0].layout != MAZES[0]:
+                held.wait()
+            return answers
 
     def interrupt(done, count):
         raise KeyboardInterrupt
 
+    policy = SilentAfterOneMaze()
+    before = set(threading.enumerate())
     with pytest.raises(KeyboardInterrupt):
         evaluate(policy, MAZES, workers=1, on_turn=interrupt)
-    assert policy.asked < sum(solve(level).moves + 1 for level in MAZES)
+    held.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
+    assert policy.asked <= solve(MAZES[0]).moves + 1 + 1  # the turn under way, and none after it
+
+
+def test_a_policy_that_wants_to_end_the_program_ends_the_evaluation():
+    def leave(messages):
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        evaluate(ChatPolicy(leave), MAZES, workers=2, on_error="lose")
 
 
 def test_a_function_is_timed():

@@ -178,7 +178,7 @@ class EndpointPolicy:
             share = self._jitter.uniform(0.5, 1.0)
         return share * min(_LONGEST_WAIT, self._backoff * 2**attempt)
 
-    def _read(self, response: httpx.Response) -> tuple[str, dict[str, Any]]:
+    def _read(self, response: httpx.Response) -> tuple[str, dict[str, int]]:
         """Text of the answer, and what the server counted."""
         try:
             body = response.json()
@@ -188,7 +188,8 @@ class EndpointPolicy:
             text, usage = None, None
         if not isinstance(text, str) or not isinstance(usage, dict):
             raise self._error(f"sent no chat completion: {response.text[:_SHOWN]!r}")
-        return self._without_key(text), usage
+        counts = {name: count for name, count in usage.items() if isinstance(count, int)}
+        return self._without_key(text), counts
 
     def _error(self, what: str) -> EndpointError:
         return EndpointError(self._without_key(f"{self.url} {what}"))

@@ -42,7 +42,7 @@ class EpisodeFile:
         """Add an episode; it is out of this process's hands on return."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(episode.to_dict()).encode() + b"\n"
-        with self.path.open("ab", buffering=0) as file:
+        with self.path.open("ab") as file:
             file.write(line)
 
     def _repair(self) -> None:

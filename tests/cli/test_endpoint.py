@@ -197,17 +197,45 @@ def test_the_key_reaches_the_server_and_nothing_else(server, run, tmp_path, monk
         assert KEY not in result.out + result.err
 
 
+def stopped_once_held(server, arguments, signal_number):
+    """Run the command until all its three threads wait for an answer, then send a signal."""
+    program = [sys.executable, "-c", "from visgym_maze.cli import main; main()", *arguments]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while len(server.requests) < server.hold_after + 3:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
+        os.kill(process.pid, signal_number)
+        _, errors = process.communicate()
+    return process.returncode, errors.decode()
+
+
+def test_ctrl_c_ends_at_once_and_says_how_to_go_on(server, tmp_path):
+    server.hold_after = 45
+    arguments = [
+        "eval",
+        "--endpoint",
+        server.url,
+        "--model",
+        "oracle",
+        "--out",
+        str(tmp_path),
+        "--limit",
+        "6",
+    ]
+    ended, errors = stopped_once_held(server, [*arguments, "--concurrency", "3"], signal.SIGINT)
+    assert ended == 130
+    assert "stopped; finished episodes are kept: the same command goes on" in errors
+    assert "Traceback" not in errors
+    assert 0 < len((tmp_path / "trajectories.jsonl").read_text().splitlines()) < 6
+
+
 def test_a_killed_evaluation_goes_on_and_asks_for_the_rest_alone(server, tmp_path, run):
     server.hold_after = 75
     out = tmp_path / "out"
     arguments = ["eval", "--endpoint", server.url, "--model", "oracle", "--out", str(out), "--limit", "12"]
     arguments += ["--concurrency", "3"]
-    program = [sys.executable, "-c", "from visgym_maze.cli import main; main()", *arguments]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        while len(server.requests) < server.hold_after + 3:  # all three threads wait for an answer
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.02)
-        os.kill(process.pid, signal.SIGKILL)
+    ended, _ = stopped_once_held(server, arguments, signal.SIGKILL)
+    assert ended == -signal.SIGKILL
     record = out / "trajectories.jsonl"
     lines = record.read_text().splitlines()
     assert 0 < len(lines) < 12

@@ -44,7 +44,7 @@ def progress(what: str, total: int | None = None) -> Generator[Callable[[int, in
 
     Args:
         what: Stands in front of it.
-        total: How many there are, if known.
+        total: How many there are; None shows that something is going on.
 
     Yields:
         A function of how many are done and how many there are.

@@ -166,7 +166,8 @@ def _mazes(
         name, levels, play = split.name, Split.load(split).levels, dict[str, Any]()
     else:
         name = suite or "paper-64"
-        chosen = suite_named(name)
+        with progress("drawing mazes"):
+            chosen = suite_named(name)
         levels, play = chosen.levels, dict(chosen.options)
     return name, levels[:limit], play
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from visgym_maze.cli import options
-from visgym_maze.cli.console import answer
+from visgym_maze.cli.console import answer, progress
 from visgym_maze.world.splits import ROLE_SHARES, Split, moves_within
 
 EXAMPLES = (
@@ -37,16 +37,17 @@ def command(
 
     No maze of one role is ever in another, whatever seed, size or number.
     """
-    split = Split.make(
-        role,
-        options.size_of(size),
-        n,
-        seed,
-        moves_within(max_turns),
-        generator=generator,
-        endpoints=endpoints,
-        at_most=at_most,
-    )
+    with progress("drawing mazes"):
+        split = Split.make(
+            role,
+            options.size_of(size),
+            n,
+            seed,
+            moves_within(max_turns),
+            generator=generator,
+            endpoints=endpoints,
+            at_most=at_most,
+        )
     if out is not None:
         split.save(out)
     where = f", written to {out}" if out is not None else ""
