@@ -18,6 +18,7 @@ from visgym_maze.groups import Group, GroupSampler
 from visgym_maze.policies import ChatPolicy, OraclePolicy, Policy, RandomPolicy
 from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome
 from visgym_maze.rollouts import rollout
+from visgym_maze.suites import SUITES, Suite, suite_named
 from visgym_maze.view.first_person import render_first_person
 from visgym_maze.view.first_person_view import FirstPerson
 from visgym_maze.view.frames import render
@@ -41,6 +42,7 @@ __all__ = [
     "ENDPOINTS",
     "GENERATORS",
     "STYLES",
+    "SUITES",
     "VIEWS",
     "Action",
     "Braided",
@@ -73,6 +75,7 @@ __all__ = [
     "SplitSpec",
     "StopReason",
     "Style",
+    "Suite",
     "TopDown",
     "Trajectory",
     "Turn",
@@ -96,6 +99,7 @@ __all__ = [
     "rollout",
     "solve",
     "spell",
+    "suite_named",
     "transition",
     "wilson_interval",
     "write_demonstrations",
