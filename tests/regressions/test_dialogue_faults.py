@@ -23,7 +23,8 @@ from visgym_maze import (
     rollout,
     spell,
 )
-from visgym_maze.view.top_down import TopDown, _camera
+from visgym_maze.view.top_down import TopDown
+from visgym_maze.view.top_down_camera import camera_of
 
 CORRIDOR = Layout.from_ascii("######\n#S..G#\n######")
 VIEWS = ["top-down", "trail", "fog", "coordinates", "first-person"]
@@ -216,7 +217,7 @@ class TestThreads:
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(play, range(1000)))
-        info = _camera.cache_info()
+        info = camera_of.cache_info()
         assert info.maxsize is not None
         assert info.currsize <= info.maxsize
         camera = TopDown(trail=True).camera(CORRIDOR)

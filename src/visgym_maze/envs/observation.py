@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from visgym_maze.view.frames import AGENT, cell_indices, render
+from visgym_maze.view.frames import render
 from visgym_maze.view.style import Style
+from visgym_maze.view.tiles import AGENT, cell_indices
 from visgym_maze.world.layout import Cell, Layout
 
 OBSERVE = ("image", "grid", "cell")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from visgym_maze.view.frames import AGENT, cell_indices
+from visgym_maze.view.tiles import AGENT, cell_indices
 from visgym_maze.world.dynamics import DELTAS, MOVES, Action
 from visgym_maze.world.layout import Layout
 from visgym_maze.world.solver import solve

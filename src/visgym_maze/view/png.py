@@ -8,10 +8,10 @@ combined from theirs (Adler-32 is linear in the data, RFC 1950).
 
 from __future__ import annotations
 
-import base64
+import binascii
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +24,8 @@ RGB_BITS = 24
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _ADLER_BASE = 65521
-_ZLIB_HEADER = b"\x78\x9c"
+_IDAT = b"IDAT\x78\x9c"  # the kind of chunk, and zlib's header
+_NUMBER = struct.Struct(">I")
 _LAST_BLOCK = b"\x03\x00"
 
 
@@ -47,7 +48,7 @@ class Strip(NamedTuple):
 
 def chunk(kind: bytes, data: bytes) -> bytes:
     """One chunk of a PNG file: length, kind, data, checksum."""
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))
+    return _NUMBER.pack(len(data)) + kind + data + _NUMBER.pack(zlib.crc32(kind + data))
 
 
 _TAIL = chunk(b"IEND", b"")
@@ -93,22 +94,41 @@ def header(height: int, width: int, bits: int, palette: Sequence[RGB]) -> bytes:
     return head
 
 
-def join_strips(head: bytes, strips: Iterable[Strip]) -> bytes:
-    """A PNG file out of its :func:`header` and its strips, top to bottom."""
-    low, high = 1, 0
-    parts = [_ZLIB_HEADER]
-    for data, strip_low, strip_high, length in strips:
-        high += strip_high + length * low
-        low += strip_low
-        parts.append(data)
-    parts.append(_LAST_BLOCK)
-    parts.append(struct.pack(">HH", high % _ADLER_BASE, low % _ADLER_BASE))
-    return head + chunk(b"IDAT", b"".join(parts)) + _TAIL
+class Sheet:
+    """The strips of a picture from top to bottom; a PNG file of it costs no more than copying them."""
+
+    def __init__(self, head: bytes, strips: Sequence[Strip]) -> None:
+        self._head = head
+        self._strips = strips
+        self._data = [strip.data for strip in strips]
+        self._low = 1 + sum(strip.low for strip in strips)
+        self._below = [0] * len(strips)  # raw bytes below each strip
+        below = high = 0
+        for row in range(len(strips) - 1, -1, -1):
+            _, low, strip_high, length = strips[row]
+            self._below[row] = below
+            high += strip_high + low * below
+            below += length
+        self._high = high + below
+
+    def png(self, row: int = 0, strip: Strip | None = None) -> bytes:
+        """A PNG file; with ``strip`` in place of the one at ``row``, which must be as long."""
+        data, low, high = self._data, self._low, self._high
+        if strip is not None:
+            data = data.copy()
+            data[row] = strip.data
+            change = strip.low - self._strips[row].low
+            low += change
+            high += strip.high - self._strips[row].high + change * self._below[row]
+        checksum = struct.pack(">HH", high % _ADLER_BASE, low % _ADLER_BASE)
+        idat = b"".join((_IDAT, *data, _LAST_BLOCK, checksum))
+        length, crc = len(idat) - len(b"IDAT"), zlib.crc32(idat)
+        return b"".join((self._head, _NUMBER.pack(length), idat, _NUMBER.pack(crc), _TAIL))
 
 
 def to_data_uri(png: bytes) -> str:
     """Wrap the bytes of any PNG file as a data URI."""
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+    return "data:image/png;base64," + binascii.b2a_base64(png, newline=False).decode("ascii")
 
 
 def encode_png(frame: NDArray[np.uint8]) -> bytes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from visgym_maze.view.frames import AGENT, FLOOR, GOAL, WALL, cell_indices
-from visgym_maze.view.tiles import FOG, TRAIL
+from visgym_maze.view.tiles import AGENT, FLOOR, FOG, GOAL, TRAIL, WALL, cell_indices
 from visgym_maze.world.dynamics import DELTAS, MOVES
 from visgym_maze.world.layout import Cell, Layout
 

@@ -7,11 +7,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from visgym_maze.view.frames import AGENT, WALL, agent_mask
 from visgym_maze.view.style import Style
+from visgym_maze.world.layout import Layout
 
-TRAIL, FOG, LABEL = range(AGENT + 1, AGENT + 4)
-"""Palette indices that plain pictures do without."""
+WALL, FLOOR, GOAL, AGENT, TRAIL, FOG, LABEL = range(7)
+"""Palette indices; plain pictures do without the last three."""
+
+# The disc of VisGym at 25 pixels per cell: widths of its 12 rows, without anti-aliasing.
+_VISGYM_DISC = (4, 6, 8, 10, 12, 12, 12, 12, 10, 8, 6, 4)
 
 # Digits of 3 x 5 dots, one number of three bits per row.
 _DIGITS = (
@@ -26,6 +29,28 @@ _DIGITS = (
     (7, 5, 7, 5, 7),
     (7, 5, 7, 1, 7),
 )
+
+
+def cell_indices(layout: Layout) -> NDArray[np.uint8]:
+    """Palette index of every cell without the agent, uint8 of shape ``(height, width)``."""
+    cells = (~layout.grid).astype(np.uint8)
+    cells[layout.goal] = GOAL
+    return cells
+
+
+@lru_cache(maxsize=64)
+def agent_mask(cell: int) -> NDArray[np.bool_]:
+    """The agent's disc in a tile, a read-only bool array of shape ``(cell, cell)``."""
+    mask = np.zeros((cell, cell), dtype=np.bool_)
+    if cell == 25:
+        for row, width in enumerate(_VISGYM_DISC, start=6):
+            mask[row, 12 - width // 2 : 12 + width // 2] = True
+    else:
+        centre = (cell - 1) / 2
+        offsets = (np.arange(cell) - centre) ** 2
+        mask = offsets[:, None] + offsets[None, :] <= (0.27 * cell) ** 2
+    mask.flags.writeable = False
+    return mask
 
 
 @lru_cache(maxsize=1024)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import index
 
-import numpy as np
-from numpy.typing import NDArray
-
 from visgym_maze.view.colours import colour_names
-from visgym_maze.view.frames import FLOOR, agent_mask, cell_indices, render
-from visgym_maze.view.png import RGB_BITS, Strip, join_strips, to_data_uri
-from visgym_maze.view.press import picture_head, press_for
 from visgym_maze.view.style import STYLES, Style, style_named
-from visgym_maze.view.text import TEXTS, grid_text, position_text
-from visgym_maze.view.tiles import FOG, TRAIL, label_mask
-from visgym_maze.world.dynamics import Action
+from visgym_maze.view.text import TEXTS
+from visgym_maze.view.tiles import label_mask
+from visgym_maze.view.top_down_camera import TopDownCamera, camera_of
 from visgym_maze.world.layout import Cell, Layout
 
 MODES = ("palette", "rgb")
-_MOST_URIS = 256  # data URIs that one camera keeps
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,7 @@ class TopDown:
 
     def camera(self, layout: Layout) -> TopDownCamera:
         """The view of one maze; the last 256 are kept."""
-        return _camera(self, layout)
+        return camera_of(self, layout)
 
     def picture_size(self, height: int, width: int) -> tuple[int, int]:
         """``(height, width)`` in pixels of the picture of a maze of ``height`` x ``width`` cells."""
@@ -89,132 +81,6 @@ def _legend(view: TopDown) -> str:
         f"The picture shows a maze from above. {wall.capitalize()} cells are walls, {floor} cells are "
         f"free, the {agent} disc is you and the {goal} cell is the goal.{extras}"
     )
-
-
-class TopDownCamera:
-    """What :class:`TopDown` shows of one maze; see :class:`visgym_maze.view.view.Camera`.
-
-    All methods may be called without the agent, or without what it did before.
-    """
-
-    def __init__(self, view: TopDown, layout: Layout) -> None:
-        self._view = view
-        self._layout = layout
-        self._size = view.picture_size(*layout.shape)
-        self._plain_cells = cell_indices(layout).tobytes()
-        extras = view.trail or view.fog is not None or view.coordinates
-        bits = RGB_BITS if view.mode == "rgb" else 4 if extras else 2
-        self._press = press_for(view.style, self._size[1], bits)
-        self._head = picture_head(*self._size, bits, view.style)
-        self._plain_strips = self._strips(self._plain_cells)
-        self._uris: dict[Cell | None, str] = {}
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Copies and pickles hold no pictures; equal views of equal mazes share one camera.
-        return _camera, (self._view, self._layout)
-
-    def frame(
-        self, cell: Cell | None = None, visited: Sequence[Cell] = (), heading: Action = Action.UP
-    ) -> NDArray[np.uint8]:
-        """The picture as a fresh uint8 array of shape ``(height, width, 3)``, RGB."""
-        view = self._view
-        if not (view.trail or view.fog is not None or view.coordinates):
-            return render(self._layout, cell, view.style)
-        style, size, (height, width) = view.style, view.style.cell, self._layout.shape
-        palette = np.array(style.palette, dtype=np.uint8)
-        cells = np.frombuffer(self._cells(cell, visited), dtype=np.uint8).reshape(height, width)
-        # The wall colour everywhere first: that is what lies outside the cells.
-        everything = bytearray(bytes(style.wall) * (self._size[0] * self._size[1]))
-        frame = np.frombuffer(everything, dtype=np.uint8).reshape(*self._size, 3)
-        inside = frame[: height * size, : width * size]
-        lines = palette[cells].repeat(size, axis=1)
-        inside.reshape(height, size, width * size, 3)[:] = lines[:, None]
-        tiles = inside.reshape(height, size, width, size, 3)
-        if view.coordinates:
-            for place, number in _numbers(height, width):
-                tiles[place[0], :, place[1]][label_mask(number, size)] = style.label
-        if cell is not None:
-            tiles[cell[0], :, cell[1]][agent_mask(size)] = style.agent
-        return frame
-
-    def png(
-        self, cell: Cell | None = None, visited: Sequence[Cell] = (), heading: Action = Action.UP
-    ) -> bytes:
-        """The same picture as a PNG file."""
-        cells = self._cells(cell, visited)
-        strips = self._plain_strips.copy() if cells is self._plain_cells else self._strips(cells)
-        if cell is not None:
-            row, column = cell
-            strips[row] = self._strip(cells, row, column)
-        return join_strips(self._head, strips)
-
-    def data_uri(
-        self, cell: Cell | None = None, visited: Sequence[Cell] = (), heading: Action = Action.UP
-    ) -> str:
-        """The same picture as a data URI; kept, unless it shows a trail."""
-        if self._view.trail:
-            return to_data_uri(self.png(cell, visited))
-        uri = self._uris.get(cell)
-        if uri is None:
-            uri = to_data_uri(self.png(cell))
-            if len(self._uris) >= _MOST_URIS:
-                self._uris.clear()
-            self._uris[cell] = uri
-        return uri
-
-    def text(
-        self, cell: Cell | None = None, visited: Sequence[Cell] = (), heading: Action = Action.UP
-    ) -> str:
-        """The maze in characters, trail and fog included, or the position in words."""
-        if self._view.text == "position" and cell is not None:
-            return position_text(self._layout, cell, self._view.fog)
-        return grid_text(self._cells(cell, visited), self._layout.width, cell)
-
-    def caption(
-        self, cell: Cell | None = None, visited: Sequence[Cell] = (), heading: Action = Action.UP
-    ) -> str:
-        """Nothing: the picture speaks for itself."""
-        return ""
-
-    def _cells(self, cell: Cell | None, visited: Sequence[Cell]) -> bytes:
-        """Palette index of every cell, row by row, trail and fog included, the agent not."""
-        view, width = self._view, self._layout.width
-        cells = self._plain_cells
-        if view.trail and visited:
-            trodden = bytearray(cells)
-            for row, column in visited:
-                if trodden[row * width + column] == FLOOR:
-                    trodden[row * width + column] = TRAIL
-            cells = bytes(trodden)
-        if view.fog is not None and cell is not None:
-            (row, column), far = cell, view.fog
-            left, right = max(column - far, 0), min(column + far + 1, width)
-            top, bottom = max(row - far, 0), min(row + far + 1, self._layout.height)
-            before, after = bytes([FOG]) * left, bytes([FOG]) * (width - right)
-            lines = [before + cells[r * width + left : r * width + right] + after for r in range(top, bottom)]
-            hidden = bytes([FOG]) * width
-            cells = hidden * top + b"".join(lines) + hidden * (self._layout.height - bottom)
-        return cells
-
-    def _strip(self, cells: bytes, row: int, agent_column: int = -1) -> Strip:
-        width = self._layout.width
-        number = row if self._view.coordinates else -1
-        return self._press.row(cells[row * width : (row + 1) * width], agent_column, number)
-
-    def _strips(self, cells: bytes) -> list[Strip]:
-        strips = [self._strip(cells, row) for row in range(self._layout.height)]
-        padding = self._size[0] - self._layout.height * self._view.style.cell
-        return [*strips, self._press.padding(padding)] if padding else strips
-
-
-def _numbers(height: int, width: int) -> list[tuple[Cell, int]]:
-    """Which cells carry a number: the first row that of their column, the first column of their row."""
-    return [((0, c), c) for c in range(width)] + [((r, 0), r) for r in range(1, height)]
-
-
-@lru_cache(maxsize=256)
-def _camera(view: TopDown, layout: Layout) -> TopDownCamera:
-    return TopDownCamera(view, layout)
 
 
 @lru_cache(maxsize=64)
