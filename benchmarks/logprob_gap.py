@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--log", type=Path, default=Path("gap-server.log"), help="the server's log")
     parser.add_argument("--out", type=Path, help="also write the result to this file")
     arguments = parser.parse_args()
+    arguments.hot_turns = 0
     arguments.server = f"--dtype {arguments.engine} {arguments.server}"
     port = speed._free_port()
     with speed._server(arguments, port):

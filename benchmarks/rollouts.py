@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, nargs="+", default=[1, 4, 15], help="turn caps")
     parser.add_argument("--styles", nargs="+", default=["patch16", "patch32"], help="128 and 224 px at 7x7")
     parser.add_argument("--hot", type=int, default=0, help="then play this many rollouts at temperature 2")
+    parser.add_argument("--hot-turns", type=int, default=15, help="turn cap of those")
     parser.add_argument("--limit", type=float, default=1e9, help="seconds after which nothing is begun")
     parser.add_argument("--server", default="", help="further arguments of the vLLM server")
     parser.add_argument("--log", type=Path, default=Path("rollouts-server.log"), help="the server's log")
@@ -97,10 +98,11 @@ def _write(arguments: argparse.Namespace, result: dict[str, Any]) -> None:
 async def _hot(arguments: argparse.Namespace, port: int, total: dict[str, Any]) -> None:
     """Groups at a temperature at which every token that can be sampled is; adds to ``total``."""
     with tempfile.TemporaryDirectory() as folder:
-        client, recipe, cfg = _setup(arguments, port, Path(folder), "patch16", 15)
+        turns = arguments.hot_turns
+        client, recipe, cfg = _setup(arguments, port, Path(folder), "patch16", turns)
         generator = _ours(cfg, client, arguments.model)
         first = total["rollouts"] // GROUP % 256
-        batch = _batch(recipe, client.tokenizer, 15, first=first, mazes=64, temperature=2.0)
+        batch = _batch(recipe, client.tokenizer, turns, first=first, mazes=64, temperature=2.0)
         started = time.monotonic()
         output = await generator.generate(batch)
         total["seconds"] += time.monotonic() - started
@@ -332,7 +334,15 @@ def _header(arguments: argparse.Namespace, seconds: float) -> dict[str, Any]:
         "versions": versions,
         "server_started_in_seconds": seconds,
         "rows": [],
-        "hot": {"temperature": 2.0, "rollouts": 0, "turns": 0, "lost": 0, "mismatches": 0, "seconds": 0.0},
+        "hot": {
+            "temperature": 2.0,
+            "turn_cap": arguments.hot_turns,
+            "rollouts": 0,
+            "turns": 0,
+            "lost": 0,
+            "mismatches": 0,
+            "seconds": 0.0,
+        },
     }
 
 

@@ -115,6 +115,18 @@ def resolve_model(model: str) -> str:
 def _run_local(
     recipe: Recipe, folder: Path, model_path: str, passed: list[str], resume: bool
 ) -> dict[str, Any]:
+    # While libraries are imported an exception may be swallowed, so Ctrl-C is only noted at first.
+    asked: list[None] = []
+    restore = _stop_on_interrupt(lambda: asked.append(None))
+    try:
+        return _start_local(recipe, folder, model_path, passed, resume, asked)
+    finally:
+        restore()
+
+
+def _start_local(
+    recipe: Recipe, folder: Path, model_path: str, passed: list[str], resume: bool, asked: list[None]
+) -> dict[str, Any]:
     _quiet(folder)
     if recipe.device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # SkyRL's workers take a GPU where they see one
@@ -145,6 +157,8 @@ def _run_local(
         experiment = LocalExperiment(cfg, recipe, folder, [Recorder(folder), display])
     except OSError as error:
         raise RecipeError(f"model={recipe.model} cannot be loaded: {str(error).splitlines()[0]}") from error
+    if asked:
+        raise KeyboardInterrupt
     if not resume:
         record_run(folder, recipe, passed)
     console.print(

@@ -111,12 +111,13 @@ class WarmStart:
     Args:
         folder: Where the model is written, first with random weights.
         settings: How it is made.
+        device: Where it is trained, ``cpu`` or ``cuda``.
 
     Raises:
         ValueError: If the folder is not empty, or the train split has fewer mazes than asked for.
     """
 
-    def __init__(self, folder: str | Path, settings: Settings) -> None:
+    def __init__(self, folder: str | Path, settings: Settings, device: str = "cpu") -> None:
         self.folder, self.settings = Path(folder), settings
         if self.folder.exists() and any(self.folder.iterdir()):
             raise ValueError(f"{folder} is not empty; choose a new folder or empty it first")
@@ -124,7 +125,7 @@ class WarmStart:
         size, seed = settings.maze_size, settings.seed
         self.shown = Split.make("train", size, settings.demonstrations, seed, max_moves=moves)
         self.held_out = Split.make("eval", size, settings.held_out, 0, max_moves=moves)
-        self.model = build_tiny(folder, settings.size, seed)
+        self.model: Any = build_tiny(folder, settings.size, seed).to(device)  # type: ignore[arg-type]
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
         self.codec = ChatCodec(self.tokenizer, PictureReader(folder))
         self.engine = Engine(self.model, self.tokenizer, seed=seed)
@@ -192,7 +193,8 @@ def answer_loss(
     model: Qwen3VLForConditionalGeneration, lessons: Sequence[Lesson], pad_id: int
 ) -> torch.Tensor:
     """Mean cross-entropy of the tokens of all answers, their end tokens included."""
-    batch = collate(lessons, model.config.image_token_id, model.model.visual.spatial_merge_size, pad_id)
+    merge = model.model.visual.spatial_merge_size
+    batch = collate(lessons, model.config.image_token_id, merge, pad_id).to(model.device)
     hidden = model.model(
         input_ids=batch.ids,
         pixel_values=batch.pixel_values,
@@ -203,9 +205,9 @@ def answer_loss(
     return functional.cross_entropy(model.lm_head(hidden[:, :-1][learned]), batch.ids[:, 1:][learned])
 
 
-def run(folder: str | Path, settings: Settings) -> dict[str, Any]:
+def run(folder: str | Path, settings: Settings, device: str = "cpu") -> dict[str, Any]:
     """Make a checkpoint, showing progress; returns the record that lies beside it."""
-    warm = WarmStart(folder, settings)
+    warm = WarmStart(folder, settings, device)
     began, curve, losses = time.monotonic(), list[dict[str, float]](), list[float]()
     columns = (
         TextColumn("step"),
@@ -237,6 +239,7 @@ def run(folder: str | Path, settings: Settings) -> dict[str, Any]:
         "eval_split": warm.held_out.key,
         "curve": curve,
         "seconds": round(time.monotonic() - began, 1),
+        "device": device,
         "threads": torch.get_num_threads(),
         "versions": {
             "visgym_maze": visgym_maze.__version__,
@@ -271,12 +274,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("seed", default.seed, "decides weights, mazes and order"),
     ):
         parser.add_argument(f"--{name}", type=type(value), default=value, help=f"{text} (default: {value})")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="default: cpu")
     options = vars(parser.parse_args(arguments))
-    folder = options.pop("out")
+    folder, device = options.pop("out"), options.pop("device")
     transformers.utils.logging.disable_progress_bar()
     try:
         settings = Settings(**options)
-        record = run(folder, settings)
+        record = run(folder, settings, device)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -158,7 +158,7 @@ def test_ctrl_c_stops_after_the_step_with_a_checkpoint(recipe, tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
     assert output.startswith("backend: local")
     assert "go on with --resume" in output
@@ -177,7 +177,7 @@ def test_ctrl_c_at_any_other_moment_leaves_one_line_and_no_claim(recipe, tmp_pat
     assert process.stdout.readline().startswith("backend: local")
     time.sleep(0.5)  # the libraries are being imported
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=300)
     assert process.returncode == 130, output
     assert "interrupted" in output
     assert "Traceback" not in output

@@ -7,6 +7,7 @@ they were sampled, and each observation adds only what the chat template puts be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -15,6 +16,7 @@ from visgym_maze import Message, picture_urls
 from visgym_maze_skyrl.local.pictures import Picture, PictureReader
 
 IMAGE_TOKEN = "<|image_pad|>"
+_Skeleton = tuple[tuple[str, str | tuple[str | None, ...]], ...]
 _PROBE: list[Message] = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
 
 
@@ -51,10 +53,12 @@ class ChatCodec:
         if not end or not answered.endswith("!"):
             raise ValueError(f"the chat template does not end an answer with {tokenizer.eos_token!r}")
         self._answered = len(answered) + len(end)
+        # Observations repeat: the same few texts around a picture.
+        self._plain = lru_cache(maxsize=4096)(self._tokenize)
 
     def first(self, messages: Sequence[Message]) -> tuple[list[int], list[Picture]]:
         """Tokens and pictures of the first messages, up to where the answer begins."""
-        return self._encode(self._render(messages, answer_next=True), messages)
+        return self._encode(messages, later=False)
 
     def later(self, messages: Sequence[Message]) -> tuple[list[int], list[Picture]]:
         """Tokens and pictures of messages that follow an answer and its end token.
@@ -62,10 +66,7 @@ class ChatCodec:
         Raises:
             ValueError: If the chat template writes earlier turns differently once more follow.
         """
-        text = self._render([*_PROBE, *messages], answer_next=True)
-        if not text.startswith(self._past):
-            raise ValueError("the chat template rewrites earlier turns, so a history cannot grow")
-        return self._encode(text[self._answered :], messages)
+        return self._encode(messages, later=True)
 
     def answer(self, text: str) -> list[int]:
         """Tokens of an answer that was written rather than sampled, its end token included."""
@@ -75,15 +76,45 @@ class ChatCodec:
         """The text of sampled tokens, without special ones."""
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
 
+    def _encode(self, messages: Sequence[Message], *, later: bool) -> tuple[list[int], list[Picture]]:
+        pictures = [self.reader(url) for url in picture_urls(messages)]
+        waiting = iter(pictures)
+        ids: list[int] = []
+        for token in self._plain(_skeleton(messages), later):
+            if token == self.image_id:
+                ids += [token] * self.reader.tokens(next(waiting))
+            else:
+                ids.append(token)
+        return ids, pictures
+
+    def _tokenize(self, skeleton: _Skeleton, later: bool) -> tuple[int, ...]:
+        """Tokens with one image token per picture."""
+        messages = [{"role": role, "content": _parts(content)} for role, content in skeleton]
+        text = self._render([*_PROBE, *messages] if later else messages, answer_next=True)
+        if later:
+            if not text.startswith(self._past):
+                raise ValueError("the chat template rewrites earlier turns, so a history cannot grow")
+            text = text[self._answered :]
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False))
+
     def _render(self, messages: Sequence[Message], *, answer_next: bool) -> str:
         options: dict[str, Any] = {"tokenize": False, "add_generation_prompt": answer_next}
         return str(self.tokenizer.apply_chat_template(list(messages), **options))
 
-    def _encode(self, text: str, messages: Sequence[Message]) -> tuple[list[int], list[Picture]]:
-        pictures = [self.reader(url) for url in picture_urls(messages)]
-        ids: list[int] = []
-        waiting = iter(pictures)
-        for token in self.tokenizer.encode(text, add_special_tokens=False):
-            repeats = self.reader.tokens(next(waiting)) if token == self.image_id else 1
-            ids.extend([token] * repeats)
-        return ids, pictures
+
+def _skeleton(messages: Sequence[Message]) -> _Skeleton:
+    """What a chat template sees of messages: their texts, and where a picture stands (None)."""
+    return tuple(
+        (m["role"], m["content"] if isinstance(m["content"], str) else tuple(map(_text, m["content"])))
+        for m in messages
+    )
+
+
+def _text(part: dict[str, Any]) -> str | None:
+    return part["text"] if part["type"] == "text" else None
+
+
+def _parts(content: str | tuple[str | None, ...]) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return content
+    return [{"type": "image"} if text is None else {"type": "text", "text": text} for text in content]

@@ -7,7 +7,7 @@ between them what the chat template puts there. Only answers are learned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain
 
 import numpy as np
@@ -79,6 +79,10 @@ class Batch:
     learned: torch.Tensor
     pixel_values: torch.Tensor
     grid_thw: torch.Tensor
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on a device."""
+        return Batch(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 def collate(lessons: Sequence[Lesson], image_id: int, merge: int, pad_id: int) -> Batch:

@@ -37,6 +37,12 @@ class _InProcess:
         """The Hugging Face model inside SkyRL's wrapper."""
         return self.model.model
 
+    def _made(self) -> None:
+        """Make the model's forward pass faster (same numbers); all of it moves to the GPU if there is one."""
+        speed_up(self.hf_model)
+        if torch.cuda.is_available():
+            self.hf_model.to(torch.cuda.current_device())
+
     def _set_numa_affinity(self, rank: int) -> None:
         """Leave the threads where they are."""
 
@@ -45,18 +51,18 @@ class LocalReferenceWorker(_InProcess, FSDPRefWorkerBase):
     """SkyRL's reference worker as a plain object: the policy as it was, for the KL term."""
 
     def init_model(self, model_path: str) -> None:
-        """Load the model as SkyRL does, then make its CPU forward pass faster (same numbers)."""
+        """Load the model as SkyRL does, then finish it."""
         super().init_model(model_path)
-        speed_up(self.hf_model)
+        self._made()
 
 
 class LocalPolicyWorker(_InProcess, FSDPPolicyWorkerBase):
     """SkyRL's policy worker as a plain object: same model wrapper, loss, optimiser and checkpoints."""
 
     def init_model(self, model_path: str, num_training_steps: int | None = None) -> None:
-        """Load the model as SkyRL does, then make its CPU forward pass faster (same numbers)."""
+        """Load the model as SkyRL does, then finish it."""
         super().init_model(model_path, cast("Any", num_training_steps))
-        speed_up(self.hf_model)
+        self._made()
         self.strategy.print = _log
 
     async def init_weight_sync_state(self, inference_engine_client: Any, inference_engine_cfg: Any) -> None:
