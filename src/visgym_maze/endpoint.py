@@ -167,7 +167,7 @@ class EndpointPolicy:
             return _Setback(f"{type(error).__name__}: {error}")
         if response.status_code == 200:
             return response
-        problem = f"status {response.status_code}: {response.text[:_SHOWN]}"
+        problem = f"status {response.status_code}: {self._shown(response)}"
         if response.status_code not in _AGAIN:
             hint = _HINTS.get(response.status_code, "")
             raise self._error(f"refuses the request with {problem}{hint}")
@@ -187,9 +187,13 @@ class EndpointPolicy:
         except (ValueError, LookupError, TypeError, AttributeError):
             text, usage = None, None
         if not isinstance(text, str) or not isinstance(usage, dict):
-            raise self._error(f"sent no chat completion: {response.text[:_SHOWN]!r}")
+            raise self._error(f"sent no chat completion: {self._shown(response)!r}")
         counts = {name: count for name, count in usage.items() if isinstance(count, int)}
         return self._without_key(text), counts
+
+    def _shown(self, response: httpx.Response) -> str:
+        # First the key, then the length: half a key is not to be recognised.
+        return self._without_key(response.text)[:_SHOWN]
 
     def _error(self, what: str) -> EndpointError:
         return EndpointError(self._without_key(f"{self.url} {what}"))

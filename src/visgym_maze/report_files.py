@@ -152,9 +152,7 @@ def _picture(report: Report) -> bytes:
     axes.bar(names, rates, yerr=spread, capsize=4, color="#56b4e9", width=0.6)
     axes.axhline(report.ceiling / report.episodes, color="grey", linestyle=":", label="ceiling")
     axes.set(xlabel="moves of the shortest path (mazes)", ylabel="solved (share)", ylim=(0.0, 1.05))
-    axes.set_title(
-        f"{report.successes}/{report.episodes} solved; bars are 95 % Wilson intervals", fontsize=10
-    )
+    axes.set_title(f"{report.successes}/{report.episodes} solved, with 95 % Wilson intervals", fontsize=10)
     axes.legend(loc="lower right")
     buffer = io.BytesIO()
     FigureCanvasAgg(figure).print_png(buffer)

@@ -113,6 +113,22 @@ def test_a_missing_package_names_the_extra():
     )
 
 
+@pytest.mark.parametrize(
+    ("package", "arguments", "extra"),
+    [
+        ("torch", ["--policy", "."], "visgym-maze[train]"),
+        ("httpx", ["--endpoint", "http://localhost/v1", "--model", "m", "--out", "x"], "visgym-maze[cli]"),
+    ],
+)
+def test_a_missing_package_of_one_kind_of_policy_names_the_extra(package, arguments, extra, tmp_path):
+    program = f"import sys; sys.modules[{package!r}] = None; from visgym_maze.cli import main; main()"
+    command = [sys.executable, "-c", program, "eval", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 1
+    assert f"needs the package {package}; pip install '{extra}'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_a_fault_of_the_program_is_not_hidden(monkeypatch):
     monkeypatch.setattr("visgym_maze.cli.render.generate", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):

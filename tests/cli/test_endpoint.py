@@ -1,6 +1,7 @@
 """Any OpenAI-compatible endpoint: asked with pictures, patiently, and never twice; its key goes nowhere."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -174,8 +175,18 @@ def test_a_key_given_in_place_of_its_variable_is_not_repeated(monkeypatch):
         EndpointPolicy("http://localhost/v1", "m", key_variable="MAZE_KEY")
 
 
-def test_the_key_reaches_the_server_and_nothing_else(server, run, tmp_path, monkeypatch):
+@pytest.mark.parametrize("before", range(250, 300, 7))
+def test_no_half_of_a_key_is_left_where_a_message_is_cut(server, monkeypatch, before):
     monkeypatch.setenv("MAZE_KEY", KEY)
+    server.faults.append(status(400, "x" * before + KEY + "y" * 100))
+    with pytest.raises(EndpointError) as refused:
+        ask_once(policy_for(server, key_variable="MAZE_KEY"))
+    assert KEY[:6] not in str(refused.value)
+
+
+def test_the_key_reaches_the_server_and_nothing_else(server, run, tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("MAZE_KEY", KEY)
+    caplog.set_level(logging.DEBUG)
     # A server that repeats the key, in answers as well as in errors.
     server.answer = lambda messages: f"<think>{KEY}</think>{oracle(messages)}"
     server.faults.append(status(500, f"bad key {KEY}", Retry_After="0"))
@@ -195,6 +206,8 @@ def test_the_key_reaches_the_server_and_nothing_else(server, run, tmp_path, monk
         assert KEY.encode() not in path.read_bytes(), path
     for result in (good, bad, lost):
         assert KEY not in result.out + result.err
+    assert "POST" in caplog.text  # the client's own log at its most talkative
+    assert KEY not in caplog.text
 
 
 def stopped_once_held(server, arguments, signal_number):
