@@ -1,8 +1,10 @@
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from visgym_maze import Layout, MazeDialogue, RewardSpec, StopReason, generate, solve, spell
+from visgym_maze.rewards import TurnOutcome, success_alone
 from visgym_maze.world.dynamics import MOVES, Action, transition
 
 PRESETS = {
@@ -161,9 +163,9 @@ def test_efficiency_pays_for_short_ways() -> None:
 
 
 @pytest.mark.parametrize("field", ["success", "format", "progress", "step", "bump", "invalid", "efficiency"])
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_weights_are_finite(field: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"{field} must be a finite number"):
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), None, "1"])
+def test_weights_are_finite_numbers(field: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{field} must be a finite number, got {value!r}"):
         RewardSpec(**{field: value})
 
 
@@ -174,6 +176,24 @@ def test_progress_stays_below_success(progress: float) -> None:
 
 
 @pytest.mark.parametrize("reward", [{"success": 1}, RewardSpec, 1.0])
-def test_what_cannot_pay_a_turn_is_refused_before_the_episode(reward):
+def test_what_cannot_pay_a_turn_is_refused_before_the_episode(reward: Any) -> None:
     with pytest.raises(TypeError, match="RewardSpec or another callable"):
         MazeDialogue(generate(7, rng=0), reward=reward)
+
+
+def test_the_usual_reward_says_what_success_pays_and_no_other_does() -> None:
+    assert success_alone(RewardSpec()) == 1.0
+    assert success_alone(RewardSpec(success=3, per_turn=False)) == 3.0
+    for other in (
+        RewardSpec(step=-0.1),
+        RewardSpec(format=0.1),
+        RewardSpec(progress=0.5),
+        lambda outcome: 0.0,
+    ):
+        assert success_alone(other) is None
+
+    class Doubled(RewardSpec):
+        def __call__(self, outcome: TurnOutcome) -> float:
+            return 2 * super().__call__(outcome)
+
+    assert success_alone(Doubled()) is None

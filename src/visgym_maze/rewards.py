@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import NamedTuple
 
 
@@ -85,7 +86,7 @@ class RewardSpec:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not math.isfinite(value):
+            if not isinstance(value, Real) or not math.isfinite(value):
                 raise ValueError(f"{field.name} must be a finite number, got {value!r}")
         if self.progress and not 0.0 < self.progress < self.success:
             raise ValueError(
@@ -117,3 +118,13 @@ class RewardSpec:
         if outcome.terminated:
             return -before
         return (outcome.distance_before - outcome.distance_after) / outcome.start_distance
+
+
+def success_alone(reward: RewardFunction) -> float | None:
+    """What success pays if nothing else pays, else None.
+
+    Such a reward, the usual one, need not be called: it follows from whether the episode succeeded.
+    """
+    if isinstance(reward, RewardSpec) and reward == RewardSpec(reward.success, per_turn=reward.per_turn):
+        return float(reward.success)
+    return None

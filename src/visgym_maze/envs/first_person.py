@@ -103,14 +103,15 @@ class FirstPersonMazeEnv(MazeEnv):
     def _place(self, layout: Layout) -> None:
         super()._place(layout)
         self.heading = first_heading(layout)
+        self._turned_distances = headed_distances(layout)
+        self._distance = self._turned_distances.get((self.cell, self.heading), -1)
 
-    def _play(self, layout: Layout, action: IntEnum) -> tuple[bool, bool]:
+    def _play(self, layout: Layout, action: int) -> tuple[bool, bool]:
         before = self.cell, self.heading
         self.cell, self.heading, bumped = headed_transition(layout, *before, HeadedAction(action))
-        return (self.cell, self.heading) != before, bumped
-
-    def _distance(self, layout: Layout) -> int:
-        return headed_distances(layout).get((self.cell, self.heading), -1)
+        after = self.cell, self.heading
+        self._distance = self._turned_distances.get(after, -1)
+        return after != before, bumped
 
     def _observation(self, layout: Layout) -> NDArray[np.uint8]:
         height, width = self.picture
@@ -118,5 +119,5 @@ class FirstPersonMazeEnv(MazeEnv):
             layout, self.cell, self.heading, height=height, width=width, fov=self.fov, style=self.style
         )
 
-    def _info(self, layout: Layout, *, bumped: bool, success: bool) -> dict[str, Any]:
-        return {**super()._info(layout, bumped=bumped, success=success), "heading": int(self.heading)}
+    def _info(self, layout: Layout, bumped: bool, success: bool) -> dict[str, Any]:
+        return {**super()._info(layout, bumped, success), "heading": int(self.heading)}

@@ -11,12 +11,13 @@ import gymnasium
 import numpy as np
 
 from visgym_maze.envs.observation import observation_space, observe
-from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome
+from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome, success_alone
 from visgym_maze.view.frames import render
 from visgym_maze.view.style import Style, style_named
 from visgym_maze.view.text import ascii_view
+from visgym_maze.view.top_down import plain_view
 from visgym_maze.world.algorithms import MazeGenerator
-from visgym_maze.world.dynamics import Action, transition
+from visgym_maze.world.dynamics import DELTAS, Action
 from visgym_maze.world.endpoints import Endpoints
 from visgym_maze.world.generation import Size, check_size, generate
 from visgym_maze.world.layout import Layout
@@ -107,7 +108,10 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         self.render_mode = render_mode
         self.observation_space = observation_space(observe, self.size, self.style)
         self.action_space = gymnasium.spaces.Discrete(len(self.actions))
-        self._stop = self.actions["STOP"]
+        self._stop = len(self.actions) - 1  # the last of them
+        self._sparse = success_alone(self.reward)
+        self._reach = goal_rule == "reach"
+        self._changes = [row * self.size[1] + column for row, column in DELTAS]
         self.levels = None if levels is None else self._check_levels(levels)
         self.layout: Layout | None = None
         self._over = True
@@ -173,11 +177,11 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         self.check_shape(layout)
         self.layout = layout
         self._place(layout)
+        self._start_distance = self._distance
         self.turns = self._moves = 0
         self._unpaid = 0.0
-        self._start_distance = self._here = self._distance(layout)
         self._over = False
-        return self._observation(layout), self._info(layout, bumped=False, success=False)
+        return self._observation(layout), self._info(layout, False, False)
 
     def step(self, action: SupportsIndex) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one action.
@@ -190,38 +194,41 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         if layout is None or self._over:
             raise RuntimeError("the episode is over or has not begun; call reset() first")
         try:
-            chosen = self.actions(operator.index(action))
-        except (TypeError, ValueError):
-            last = len(self.actions) - 1
-            raise ValueError(f"action must be an integer from 0 to {last}, got {action!r}") from None
-        before = self._here
+            chosen = operator.index(action)
+        except TypeError:
+            chosen = -1
+        if not 0 <= chosen <= self._stop:
+            raise ValueError(f"action must be an integer from 0 to {self._stop}, got {action!r}")
+        before = self._distance
         moved, bumped = self._play(layout, chosen)
-        self._here = after = self._distance(layout)
+        after = self._distance
         self.turns += 1
         self._moves += moved
         stopped = chosen == self._stop
-        success = self.cell == layout.goal and (stopped or self.goal_rule == "reach")
+        success = after == 0 and (stopped or self._reach)
         terminated = success or stopped
         truncated = not terminated and self.turns >= self.max_turns
         self._over = terminated or truncated
-        reward = self._pay(
-            TurnOutcome(
-                self.turns,
-                self.max_turns,
-                before,
-                after,
-                self._start_distance,
-                self._moves,
-                True,  # every action of the space names one
-                bumped,
-                self.turns,
-                terminated,
-                truncated,
-                success,
+        if self._sparse is None:
+            reward = self._pay(
+                TurnOutcome(
+                    self.turns,
+                    self.max_turns,
+                    before,
+                    after,
+                    self._start_distance,
+                    self._moves,
+                    True,  # every action of the space names one
+                    bumped,
+                    self.turns,
+                    terminated,
+                    truncated,
+                    success,
+                )
             )
-        )
-        info = self._info(layout, bumped=bumped, success=success)
-        return self._observation(layout), reward, terminated, truncated, info
+        else:
+            reward = self._sparse if success else 0.0
+        return self._observation(layout), reward, terminated, truncated, self._info(layout, bumped, success)
 
     def render(self) -> Any:
         """The picture (``"rgb_array"``), the maze as text (``"ansi"``), or None."""
@@ -234,17 +241,22 @@ class MazeEnv(gymnasium.Env[Any, Any]):
     def _place(self, layout: Layout) -> None:
         """Put the agent where an episode begins."""
         self.cell = layout.start
+        self._at = layout.start[0] * layout.width + layout.start[1]
+        self._distances = solve(layout).table
+        self._distance = self._distances[self._at]
+        if self.observe == "image":
+            self._camera = plain_view(self.style, "palette").camera(layout)
 
-    def _play(self, layout: Layout, action: IntEnum) -> tuple[bool, bool]:
+    def _play(self, layout: Layout, action: int) -> tuple[bool, bool]:
         """Carry an action out; returns whether the agent moved and whether it bumped into a wall."""
-        assert isinstance(action, Action)
-        before = self.cell
-        self.cell, bumped = transition(layout, before, action)
-        return self.cell != before, bumped
-
-    def _distance(self, layout: Layout) -> int:
-        """Actions that a perfect player needs to the goal."""
-        return solve(layout).distance(self.cell)
+        there = self._at + self._changes[action]
+        if layout.walls[there]:
+            return False, True
+        if there == self._at:
+            return False, False
+        self._at, self.cell = there, divmod(there, layout.width)
+        self._distance = self._distances[there]
+        return True, False
 
     def _pay(self, outcome: TurnOutcome) -> float:
         reward = float(self.reward(outcome))
@@ -254,12 +266,14 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         return self._unpaid if outcome.terminated or outcome.truncated else 0.0
 
     def _observation(self, layout: Layout) -> Any:
-        return observe(self.observe, layout, self.cell, self.style)
+        if self.observe == "image":
+            return self._camera.frame(self.cell)
+        return observe(self.observe, layout, self.cell)
 
-    def _info(self, layout: Layout, *, bumped: bool, success: bool) -> dict[str, Any]:
+    def _info(self, layout: Layout, bumped: bool, success: bool) -> dict[str, Any]:
         return {
             "cell": self.cell,
-            "distance": self._here,
+            "distance": self._distance,
             "layout_key": layout.key,
             "turns": self.turns,
             "bumped": bumped,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from visgym_maze.view.frames import render
 from visgym_maze.view.style import Style
 from visgym_maze.view.tiles import AGENT, cell_indices
 from visgym_maze.world.layout import Cell, Layout
@@ -39,10 +38,8 @@ def observation_space(kind: str, size: tuple[int, int], style: Style) -> spaces.
     raise ValueError(f"unknown observe {kind!r}; known: {', '.join(OBSERVE)}")
 
 
-def observe(kind: str, layout: Layout, cell: Cell, style: Style) -> Any:
-    """One observation of the given kind, a fresh array (for ``"cell"`` a numpy integer)."""
-    if kind == "image":
-        return render(layout, cell, style)
+def observe(kind: str, layout: Layout, cell: Cell) -> Any:
+    """A fresh observation of the kind ``"grid"`` or, as a numpy integer, ``"cell"``."""
     if kind == "grid":
         grid = cell_indices(layout)
         grid[cell] = AGENT

@@ -13,20 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from visgym_maze.envs.maze import MazeEnv
 from visgym_maze.envs.tables import RESET, LevelTables
-from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome
+from visgym_maze.rewards import TurnOutcome, success_alone
 from visgym_maze.view.frames import render
 from visgym_maze.view.text import ascii_view
 from visgym_maze.world.dynamics import Action
 from visgym_maze.world.layout import Layout
 from visgym_maze.world.seeding import as_generator
-
-
-def _sparse_reward(reward: RewardFunction) -> float | None:
-    """What success pays if nothing else does, else None."""
-    if isinstance(reward, RewardSpec) and reward == RewardSpec(reward.success, per_turn=reward.per_turn):
-        return reward.success
-    return None
-
 
 # As arrays, since numpy converts a plain number anew at every use: a quarter of a microsecond each.
 _STOP, _ONE = np.array(int(Action.STOP)), np.array(1)
@@ -86,7 +78,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._own = np.arange(len(levels), len(levels) + num_envs)
         self._picks = _NOBODY
         self._cap, self._cells = np.array(self.rules.max_turns), np.array(self._tables.cells)
-        self._sparse = _sparse_reward(self.rules.reward)
+        self._sparse = success_alone(self.rules.reward)
         self._generators: list[np.random.Generator] = []
         self._first = np.zeros(num_envs, dtype=np.int64)  # state of cell 0 of the maze that is played
         self._state = np.zeros(num_envs, dtype=np.int64)

@@ -27,7 +27,7 @@ class Press:
         self._style = style
         self._width = width
         self._bits = bits
-        self._palette = np.array(style.palette, dtype=np.uint8)
+        self._colours = np.array(style.palette, dtype=np.uint8).view("V3")[:, 0]  # three bytes in one
         self.strip = lru_cache(maxsize=16_384)(self._strip)
         self.lines = lru_cache(maxsize=1024)(self._lines)
         self.padding = lru_cache(maxsize=64)(self._padding)
@@ -47,10 +47,7 @@ class Press:
         return make_strip(scanlines(pixels, self._bits, self._style.palette))
 
     def _lines(self, cells: bytes, agent_column: int, number: int) -> bytes:
-        pixels = row_pixels(cells, self._style, self._width, agent_column, number)
-        if agent_column < 0 and number < 0:  # all scanlines are alike
-            return self._palette[pixels[0]].tobytes() * len(pixels)
-        return self._palette[pixels].tobytes()
+        return row_pixels(cells, self._style, self._width, agent_column, number, self._colours).tobytes()
 
 
 @lru_cache(maxsize=16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from visgym_maze.world.layout import Layout
 
 WALL, FLOOR, GOAL, AGENT, TRAIL, FOG, LABEL = range(7)
 """Palette indices; plain pictures do without the last three."""
+
+_INDICES = np.arange(7, dtype=np.uint8)
 
 # The disc of VisGym at 25 pixels per cell: widths of its 12 rows, without anti-aliasing.
 _VISGYM_DISC = (4, 6, 8, 10, 12, 12, 12, 12, 10, 8, 6, 4)
@@ -79,8 +82,13 @@ def label_mask(number: int, cell: int) -> NDArray[np.bool_]:
 
 
 def row_pixels(
-    cells: bytes, style: Style, width: int, agent_column: int = -1, number: int = -1
-) -> NDArray[np.uint8]:
+    cells: bytes,
+    style: Style,
+    width: int,
+    agent_column: int = -1,
+    number: int = -1,
+    colours: NDArray[Any] = _INDICES,
+) -> NDArray[Any]:
     """Draw one row of cells.
 
     Args:
@@ -90,18 +98,21 @@ def row_pixels(
         agent_column: Column of the agent, or -1.
         number: Number of the row, written into its first cell (row 0: that of each column into each
             cell), or -1 for no numbers.
+        colours: What to draw each palette index with; by default the index itself, uint8.
 
     Returns:
-        Palette indices, uint8 of shape ``(style.cell, width)``.
+        Shape ``(style.cell, width)``, of the colours' dtype.
     """
     size = style.cell
-    pixels = np.full((size, width), WALL, dtype=np.uint8)
-    row = np.frombuffer(cells, dtype=np.uint8).repeat(size)
-    pixels[:, : len(row)] = row
+    line = np.full(width, colours[WALL], dtype=colours.dtype)
+    line[: len(cells) * size] = colours.take(np.frombuffer(cells, dtype=np.uint8)).repeat(size)
+    # Without agent and numbers all scanlines are alike, and nothing copies them as fast as bytes.
+    scanlines = bytearray(line.tobytes() * size)
+    pixels = np.frombuffer(scanlines, dtype=colours.dtype).reshape(size, width)
     for column in range(len(cells) if number == 0 else number > 0):
         tile = pixels[:, column * size : (column + 1) * size]
-        tile[label_mask(column if number == 0 else number, size)] = LABEL
+        tile[label_mask(column if number == 0 else number, size)] = colours[LABEL]
     if agent_column >= 0:
         tile = pixels[:, agent_column * size : (agent_column + 1) * size]
-        tile[agent_mask(size)] = AGENT
+        tile[agent_mask(size)] = colours[AGENT]
     return pixels
