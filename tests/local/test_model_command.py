@@ -85,6 +85,9 @@ def test_other_folders_are_refused(evaluate, folder, tmp_path):
     code, _, errors = evaluate("--policy", folder, "--adapter", tmp_path)
     assert code == 2
     assert "holds no adapter_config.json" in errors
+    code, _, errors = evaluate("--policy", folder, "--device", "abacus")
+    assert code == 2
+    assert "there is no device 'abacus'" in errors
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     with pytest.raises(ValueError, match="a model of type 'llama', only qwen3_vl"):
         choose(str(tmp_path), None)

@@ -20,7 +20,7 @@ MAX_TOKENS = 512
 _TAKES: dict[str, tuple[str, ...]] = {
     "the oracle": (),
     "the random policy": ("seed",),
-    "a model folder": ("adapter", "temperature", "max_tokens", "seed"),
+    "a model folder": ("adapter", "device", "temperature", "max_tokens", "seed"),
     "a Python callable": ("history", "images", "concurrency"),
     "an endpoint": (
         "model", "key_env", "temperature", "max_tokens", "seed", "request", "history", "images",
@@ -119,8 +119,9 @@ def _model_folder(name: str, settings: dict[str, Any]) -> Player:
     drawn = {key: sampling[key] for key in ("temperature", "max_tokens", "seed")}
     adapter: Path | None = settings.get("adapter")
     note(f"loading {name}")
-    policy = ModelPolicy.load(name, adapter, **drawn)
-    return Player(policy, name, sampling | ({"adapter": str(adapter)} if adapter else {}))
+    device = settings.get("device", "cpu")
+    policy = ModelPolicy.load(name, adapter, device=device, **drawn)
+    return Player(policy, name, sampling | {"device": device, "adapter": adapter and str(adapter)})
 
 
 def _callable(name: str, settings: dict[str, Any]) -> Player:

@@ -74,6 +74,9 @@ def command(
     adapter: Annotated[
         Path | None, typer.Option(help="LoRA adapter on the model folder.", rich_help_panel=_ASKED)
     ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Of the model folder: cpu or cuda.", rich_help_panel=_ASKED)
+    ] = None,
     temperature: Annotated[
         float | None, options.real("0 (the default) for greedy answers.", "--temperature", panel=_ASKED)
     ] = None,
@@ -132,6 +135,7 @@ def command(
         model=model,
         key_env=key_env,
         adapter=adapter,
+        device=device,
         temperature=temperature,
         max_tokens=max_tokens,
         seed=seed,

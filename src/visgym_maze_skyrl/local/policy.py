@@ -71,21 +71,23 @@ class ModelPolicy:
         max_tokens: int = 16,
         seed: int = 0,
         dtype: torch.dtype = torch.float32,
+        device: str = "cpu",
     ) -> ModelPolicy:
         """Load a model folder (or Hub id) and, if given, a PEFT LoRA adapter on top of it.
 
         Raises:
-            ValueError: If a folder holds something else.
+            ValueError: If a folder holds something else, or there is no such device.
         """
+        _check_device(device)
         if Path(folder).is_dir():
             _check_model(Path(folder))
         if adapter is not None and not (Path(adapter) / "adapter_config.json").is_file():
             raise ValueError(
                 f"{adapter} holds no adapter_config.json; give the folder of a PEFT LoRA adapter"
             )
-        model = Qwen3VLForConditionalGeneration.from_pretrained(folder, dtype=dtype)
+        model: Any = Qwen3VLForConditionalGeneration.from_pretrained(folder, dtype=dtype)
         tokenizer = AutoTokenizer.from_pretrained(folder)
-        engine = Engine(model, tokenizer, seed=seed)
+        engine = Engine(model.to(device), tokenizer, seed=seed)
         if adapter is not None:
             engine.load_adapter(adapter)
         codec = ChatCodec(tokenizer, PictureReader(folder))
@@ -132,3 +134,11 @@ def _check_model(folder: Path) -> None:
             f"{folder} holds a model of type {config.get('model_type')!r}, only qwen3_vl can be played here; "
             "serve it behind an OpenAI-compatible endpoint and play that"
         )
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"there is no device {device!r} ({reason}); take cpu, or cuda on a GPU") from error
