@@ -96,18 +96,18 @@ class ChatServer:
             self.most_at_once = max(self.most_at_once, self._at_once)
             if fault is None and not held:
                 self.asked[first_picture(body["messages"])] += 1
-        try:
-            if held:
-                self._released.wait()
-                handler.close_connection = True
-            elif fault is not None:
-                fault(handler)
-            else:
-                time.sleep(self.seconds)
-                send(handler, 200, completion(self.answer(body["messages"])))
-        finally:
-            with self.lock:
-                self._at_once -= 1
+        if held:
+            self._released.wait()
+            handler.close_connection = True
+            return
+        time.sleep(self.seconds)
+        reply = None if fault is not None else completion(self.answer(body["messages"]))
+        with self.lock:  # before the reply, which may bring on the next request at once
+            self._at_once -= 1
+        if fault is not None:
+            fault(handler)
+        else:
+            send(handler, 200, reply)
 
 
 def first_picture(messages: list[dict[str, Any]]) -> str:
