@@ -20,6 +20,7 @@ from visgym_maze.world.seeding import child_generator
 
 _AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _LONGEST_WAIT = 60.0
+_SHORTEST_KEY = 8
 _SHOWN = 300  # characters of a server's error message
 _HINTS = {
     401: "; is the key right, and its variable named?",
@@ -199,19 +200,20 @@ class EndpointPolicy:
         return EndpointError(self._without_key(f"{self.url} {what}"))
 
     def _without_key(self, text: str) -> str:
-        # Some servers repeat the headers that they got.
-        return text.replace(self._key, "(key)") if self._key else text
+        # Some servers repeat the headers that they got. What is too short for a secret ("none", "EMPTY") is a
+        # placeholder, and may be a word of an answer.
+        return text.replace(self._key, "(key)") if len(self._key) >= _SHORTEST_KEY else text
 
 
 def _checked_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"an endpoint is a URL such as http://localhost:8000/v1, got {url!r}")
-    if parts.username or parts.password or parts.query or parts.fragment:
+    if set("@?#") & set(url):
         raise ValueError(
             "an endpoint's URL stands in reports, so it may hold no user, password or query; put the key "
             "into an environment variable and name that"
         )
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"an endpoint is a URL such as http://localhost:8000/v1, got {url!r}")
     return url.rstrip("/").removesuffix("/chat/completions")
 
 

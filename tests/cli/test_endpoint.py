@@ -94,7 +94,7 @@ def test_a_server_that_goes_on_failing_is_given_up(server):
 
 def test_a_slow_server_is_given_up(server):
     server.seconds = 0.5
-    with pytest.raises(EndpointError, match="failed 2 times, at last with (Read|Connect)Timeout"):
+    with pytest.raises(EndpointError, match=r"failed 2 times, at last with (Read|Connect)Timeout"):
         ask_once(policy_for(server, retries=1, timeout=0.05))
 
 
@@ -148,6 +148,7 @@ def test_a_lost_episode_is_lost_alone_and_told(server):
     [
         ("localhost:8000", "such as http://localhost:8000/v1, got 'localhost:8000'"),
         ("http://user:pass@host/v1", "may hold no user, password or query"),
+        ("user:pass@host/v1", "may hold no user, password or query"),
         ("https://host/v1?api-key=secret", "may hold no user, password or query"),
     ],
 )
@@ -173,6 +174,12 @@ def test_a_key_given_in_place_of_its_variable_is_not_repeated(monkeypatch):
     monkeypatch.setenv("MAZE_KEY", "a\u00e9b")
     with pytest.raises(ValueError, match="not printable ASCII"):
         EndpointPolicy("http://localhost/v1", "m", key_variable="MAZE_KEY")
+
+
+def test_a_placeholder_for_a_key_changes_no_answer(server, monkeypatch):
+    monkeypatch.setenv("MAZE_KEY", "action")
+    report, _ = evaluate(policy_for(server, key_variable="MAZE_KEY"), MAZES[:1])
+    assert report.successes == 1
 
 
 @pytest.mark.parametrize("before", range(250, 300, 7))
