@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import re
 import threading
 import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import httpx
 
+from visgym_maze.address import Address
 from visgym_maze.dialogue.episode import MazeDialogue, Message
 from visgym_maze.ledger import Ledger
 from visgym_maze.world.seeding import child_generator
 
 _AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _LONGEST_WAIT = 60.0
-_SHORTEST_KEY = 8
 _SHOWN = 300  # characters of a server's error message
 _HINTS = {
     401: "; is the key right, and its variable named?",
@@ -104,18 +101,17 @@ class EndpointPolicy:
         history: int | None = None,
         images: int | None = None,
     ) -> None:
-        self.url = _checked_url(url)
+        self._address = Address.of(url, key_variable)
+        self.url = self._address.url
         self.model = model
         self.sampling = sampling or Sampling()
         if not timeout > 0 or retries < 0 or not backoff >= 0:
             raise ValueError(
                 f"timeout must be above 0, retries and backoff 0 or more; got {timeout}, {retries}, {backoff}"
             )
-        self._key = _key_from(key_variable)
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         # As many connections as there are threads that ask.
         limits = httpx.Limits(max_connections=None)
-        self._client = httpx.Client(headers=headers, timeout=timeout, limits=limits)
+        self._client = httpx.Client(headers=self._address.headers(), timeout=timeout, limits=limits)
         weakref.finalize(self, self._client.close)
         self._retries = retries
         self._backoff = backoff
@@ -190,47 +186,14 @@ class EndpointPolicy:
         if not isinstance(text, str) or not isinstance(usage, dict):
             raise self._error(f"sent no chat completion: {self._shown(response)!r}")
         counts = {name: count for name, count in usage.items() if isinstance(count, int)}
-        return self._without_key(text), counts
+        return self._address.hide(text), counts
 
     def _shown(self, response: httpx.Response) -> str:
         # First the key, then the length: half a key is not to be recognised.
-        return self._without_key(response.text)[:_SHOWN]
+        return self._address.hide(response.text)[:_SHOWN]
 
     def _error(self, what: str) -> EndpointError:
-        return EndpointError(self._without_key(f"{self.url} {what}"))
-
-    def _without_key(self, text: str) -> str:
-        # Some servers repeat the headers that they got. What is too short for a secret ("none", "EMPTY") is a
-        # placeholder, and may be a word of an answer.
-        return text.replace(self._key, "(key)") if len(self._key) >= _SHORTEST_KEY else text
-
-
-def _checked_url(url: str) -> str:
-    if set("@?#") & set(url):
-        raise ValueError(
-            "an endpoint's URL stands in reports, so it may hold no user, password or query; put the key "
-            "into an environment variable and name that"
-        )
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"an endpoint is a URL such as http://localhost:8000/v1, got {url!r}")
-    return url.rstrip("/").removesuffix("/chat/completions")
-
-
-def _key_from(variable: str | None) -> str:
-    if variable is None:
-        return ""
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        # Who gives the key instead of the variable's name must not find it in a log.
-        name = repr(variable) if re.fullmatch("[A-Z][A-Z0-9_]{1,40}", variable) else "of that name"
-        raise ValueError(
-            f"the environment variable {name} is not set; it is to hold the endpoint's key (give the name "
-            "of the variable, for example OPENAI_API_KEY, and never the key itself)"
-        )
-    if not key.isascii() or not key.isprintable():
-        raise ValueError(f"the environment variable {variable!r} holds no key: it is not printable ASCII")
-    return key
+        return EndpointError(self._address.hide(f"{self.url} {what}"))
 
 
 def _retry_after(response: httpx.Response) -> float | None:
