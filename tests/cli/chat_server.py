@@ -6,6 +6,7 @@ It knows nothing of the mazes but what the messages show, and counts who asks fo
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import threading
@@ -104,10 +105,11 @@ class ChatServer:
         reply = None if fault is not None else completion(self.answer(body["messages"]))
         with self.lock:  # before the reply, which may bring on the next request at once
             self._at_once -= 1
-        if fault is not None:
-            fault(handler)
-        else:
-            send(handler, 200, reply)
+        with contextlib.suppress(ConnectionError):  # who asked may have given up
+            if fault is not None:
+                fault(handler)
+            else:
+                send(handler, 200, reply)
 
 
 def first_picture(messages: list[dict[str, Any]]) -> str:
