@@ -119,5 +119,5 @@ class FirstPersonMazeEnv(MazeEnv):
             layout, self.cell, self.heading, height=height, width=width, fov=self.fov, style=self.style
         )
 
-    def _info(self, layout: Layout, bumped: bool, success: bool) -> dict[str, Any]:
-        return {**super()._info(layout, bumped, success), "heading": int(self.heading)}
+    def _info(self, layout: Layout, *, bumped: bool, success: bool) -> dict[str, Any]:
+        return {**super()._info(layout, bumped=bumped, success=success), "heading": int(self.heading)}

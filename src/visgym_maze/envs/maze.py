@@ -181,7 +181,7 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         self.turns = self._moves = 0
         self._unpaid = 0.0
         self._over = False
-        return self._observation(layout), self._info(layout, False, False)
+        return self._observation(layout), self._info(layout, bumped=False, success=False)
 
     def step(self, action: SupportsIndex) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one action.
@@ -228,7 +228,13 @@ class MazeEnv(gymnasium.Env[Any, Any]):
             )
         else:
             reward = self._sparse if success else 0.0
-        return self._observation(layout), reward, terminated, truncated, self._info(layout, bumped, success)
+        return (
+            self._observation(layout),
+            reward,
+            terminated,
+            truncated,
+            self._info(layout, bumped=bumped, success=success),
+        )
 
     def render(self) -> Any:
         """The picture (``"rgb_array"``), the maze as text (``"ansi"``), or None."""
@@ -270,7 +276,7 @@ class MazeEnv(gymnasium.Env[Any, Any]):
             return self._camera.frame(self.cell)
         return observe(self.observe, layout, self.cell)
 
-    def _info(self, layout: Layout, bumped: bool, success: bool) -> dict[str, Any]:
+    def _info(self, layout: Layout, *, bumped: bool, success: bool) -> dict[str, Any]:
         return {
             "cell": self.cell,
             "distance": self._distance,
