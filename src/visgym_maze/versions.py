@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+
+from visgym_maze import __version__
 
 _PACKAGES = {
-    "visgym_maze": "visgym-maze",
     "numpy": "numpy",
     "gymnasium": "gymnasium",
     "PIL": "pillow",
@@ -18,12 +19,8 @@ _PACKAGES = {
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of those of the packages that matter which this process has loaded."""
-    found = {"python": platform.python_version()}
-    for module, package in _PACKAGES.items():
-        if module in sys.modules:
-            try:
-                found[package] = version(package)
-            except PackageNotFoundError:  # run from a folder, without installation
-                found[package] = "unknown"
-    return found
+    """Versions of Python, of this package, and of those that matter among the loaded ones."""
+    found = {"python": platform.python_version(), "visgym-maze": __version__}
+    return found | {
+        package: version(package) for module, package in _PACKAGES.items() if module in sys.modules
+    }
