@@ -125,6 +125,7 @@ def success_alone(reward: RewardFunction) -> float | None:
 
     Such a reward, the usual one, need not be called: it follows from whether the episode succeeded.
     """
-    if isinstance(reward, RewardSpec) and reward == RewardSpec(reward.success, per_turn=reward.per_turn):
-        return float(reward.success)
-    return None
+    if not isinstance(reward, RewardSpec) or type(reward) is not RewardSpec:  # a subclass may pay otherwise
+        return None
+    others = (reward.format, reward.progress, reward.step, reward.bump, reward.invalid, reward.efficiency)
+    return None if any(others) else float(reward.success)

@@ -9,6 +9,11 @@ Message = dict[str, Any]
 """A chat message in OpenAI's form: ``role``, and ``content`` as a string or a list of parts."""
 
 
+new_record = tuple.__new__
+"""Makes a NamedTuple of a class and all its values. The class's own constructor, which calls this one, takes
+twice as long, and some records are made at every step."""
+
+
 class Shown(NamedTuple):
     """What one user message shows; immutable, so messages can be made from it again and again.
 

@@ -6,30 +6,25 @@ from math import isfinite
 from operator import index
 from typing import Any
 
-from visgym_maze.dialogue.content import Message, Shown, picture_urls, user_message
+from visgym_maze.dialogue.content import Message, Shown, new_record, picture_urls, user_message
 from visgym_maze.dialogue.dialects import DIALECTS
 from visgym_maze.dialogue.history import assemble
-from visgym_maze.dialogue.parsing import ParseFailure, parse
 from visgym_maze.dialogue.prompts import PromptTemplate, later_text, prompt_named
+from visgym_maze.dialogue.stage import Rules, stage_of
 from visgym_maze.dialogue.trajectory import StopReason, Trajectory, Turn, TurnResult
-from visgym_maze.dialogue.walking import walk
-from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome
+from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome, success_alone
 from visgym_maze.view.named import view_named
 from visgym_maze.view.style import Style, style_named
 from visgym_maze.view.top_down import plain_view
-from visgym_maze.view.view import Blank, View, first_heading
+from visgym_maze.view.view import View
 from visgym_maze.world.dynamics import Action
 from visgym_maze.world.layout import Cell, Layout
-from visgym_maze.world.solver import solve
 
 __all__ = ["GOAL_RULES", "OBSERVE", "MazeDialogue", "Message", "TurnResult", "picture_urls"]
 
 OBSERVE = ("image", "text", "both", "blank")
 GOAL_RULES = ("stop", "reach")
 
-# The records of a turn are made at every step, and a NamedTuple's own constructor, which calls this one,
-# takes twice as long.
-_new = tuple.__new__
 _SPARSE = RewardSpec()
 
 
@@ -105,12 +100,19 @@ class MazeDialogue:
         elif style != "visgym" or image_mode != "palette":
             raise ValueError("give either view or style and image_mode, which a view has of its own")
         self.view = view_named(view)
-        self._camera = (Blank(self.view) if observe == "blank" else self.view).camera(layout)
-        self._distances = solve(layout).table
-        self._start_distance = self._distances[layout.start[0] * layout.width + layout.start[1]]
-        if self._start_distance < 0:
-            raise ValueError(f"the goal of {layout!r} cannot be reached from its start")
-        self._first_heading = first_heading(layout)
+        self._stage = stage_of(
+            Rules(
+                layout,
+                self.view,
+                self.observe,
+                self.dialect,
+                self.prompt,
+                self.goal_rule,
+                self.max_turns,
+                self.max_moves_per_turn,
+            )
+        )
+        self._success_alone = success_alone(self.reward)
         self._pays_per_turn: bool = getattr(self.reward, "per_turn", True)
         self._clear()
 
@@ -118,10 +120,10 @@ class MazeDialogue:
         self.cell: Cell = self.layout.start
         self.turns: list[Turn] = []
         self.stop_reason: StopReason | None = None
-        self._heading: Action = self._first_heading
+        self._heading: Action = self._stage.first_heading
         self._visited: list[Cell] = [self.layout.start]
         self._shown: list[Shown] = []
-        self._distance = self._start_distance
+        self._distance = self._stage.start_distance
         self._well_formed = 0
         self._unpaid = 0.0
 
@@ -132,14 +134,7 @@ class MazeDialogue:
             The first messages: a system message if the prompt has one, and a user message.
         """
         self._clear()
-        task = self.prompt.first_text(
-            max_turns=self.max_turns,
-            dialect=self.dialect,
-            goal_rule=self.goal_rule,
-            legend=self.view.legend(picture=self.observe != "text"),
-            max_actions=self.max_moves_per_turn,
-        )
-        self._shown.append(self._look(task))
+        self._shown.append(self._stage.opening)
         return self.messages
 
     def step(self, text: str) -> TurnResult:
@@ -158,52 +153,48 @@ class MazeDialogue:
         """
         if self.stop_reason is not None or not self._shown:
             raise RuntimeError(self._why_closed())
-        parsed = parse(text, self.dialect, self.max_moves_per_turn)
-        if isinstance(parsed, ParseFailure):
-            word, failure, well_formed = None, parsed.reason.value, False
-            path, bumped, stopped = (), False, False
-        else:
-            word, failure, well_formed = parsed.word, None, parsed.well_formed
-            path, self._heading, bumped, stopped = walk(
-                self.layout, self.cell, self._heading, parsed.actions, self.goal_rule == "reach"
-            )
-            if path:
-                self.cell = path[-1]
-                self._visited += path
-        self._well_formed += well_formed
-        number, before, layout = len(self.turns) + 1, self._distance, self.layout
-        cell = self.cell
-        self._distance = after = self._distances[cell[0] * layout.width + cell[1]]
+        turn, self._heading, stopped, after = self._stage.effect(self.cell, self._heading, text)
+        if turn.path:
+            self.cell = turn.cell
+            self._visited += turn.path
+        self._well_formed += turn.well_formed
+        before, self._distance = self._distance, after
+        number = len(self.turns) + 1
         success = after == 0 and (stopped or self.goal_rule == "reach")
         terminated = success or stopped
         truncated = not terminated and number >= self.max_turns
-        outcome = (
-            number,
-            self.max_turns,
-            before,
-            after,
-            self._start_distance,
-            len(self._visited) - 1,
-            failure is None,
-            bumped,
-            self._well_formed,
-            terminated,
-            truncated,
-            success,
-        )
-        reward = self._pay(_new(TurnOutcome, outcome))
-        feedback = self.prompt.feedback(failure, len(path), bumped)
-        turn = _new(Turn, (text, word, failure, well_formed, cell, bumped, reward, feedback, path))
+        if self._success_alone is None:
+            reward = self._pay(
+                TurnOutcome(
+                    number,
+                    self.max_turns,
+                    before,
+                    after,
+                    self._stage.start_distance,
+                    len(self._visited) - 1,
+                    turn.failure is None,
+                    turn.bumped,
+                    self._well_formed,
+                    terminated,
+                    truncated,
+                    success,
+                )
+            )
+        else:
+            reward = self._success_alone if success else 0.0
+        if reward:
+            turn = turn._replace(reward=reward)
         self.turns.append(turn)
         if terminated or truncated:
             self.stop_reason = (
                 StopReason.GOAL if success else StopReason.WRONG_STOP if terminated else StopReason.TURN_LIMIT
             )
             return TurnResult([], reward, terminated, truncated, turn)
-        told = feedback if self.feedback else ""
-        shown = self._look(later_text(self.prompt.later, told, number, self.max_turns))
+        told = turn.feedback if self.feedback else ""
+        text = later_text(self.prompt.later, told, number, self.max_turns)
+        shown = self._stage.look(text, self.cell, self._visited, self._heading)
         self._shown.append(shown)
-        return _new(TurnResult, ([user_message(shown)], reward, False, False, turn))
+        return new_record(TurnResult, ([user_message(shown)], reward, False, False, turn))
 
     def abort(self, reason: StopReason) -> None:
         """End the episode from outside, for example because the context is full.
@@ -266,13 +257,6 @@ class MazeDialogue:
             return reward
         self._unpaid += reward
         return self._unpaid if outcome.terminated or outcome.truncated else 0.0
-
-    def _look(self, text: str) -> Shown:
-        camera, observe = self._camera, self.observe
-        describe = camera.text if observe in ("text", "both") else camera.caption
-        scene = describe(self.cell, self._visited, self._heading)
-        url = None if observe == "text" else camera.data_uri(self.cell, self._visited, self._heading)
-        return _new(Shown, (text, scene, url))
 
 
 def _at_least_one(name: str, value: int) -> int:
