@@ -48,6 +48,8 @@ def test_a_restored_sampler_goes_on_where_the_other_stopped(after: int) -> None:
     [
         (GroupSampler(LEVELS, 2, seed=4), "seed 4, this one has seed 3"),
         (GroupSampler(LEVELS[:4], 2, seed=3), "levels 4, this one has levels 5"),
+        (GroupSampler([*LEVELS[:4], generate(7, rng=9)], 2, seed=3), "levels_key .* this one has levels_key"),
+        (GroupSampler(LEVELS[::-1], 2, seed=3), "levels_key .* this one has levels_key"),
         (GroupSampler(LEVELS, 2, seed=3, shuffle=False), "shuffle 0, this one has shuffle 1"),
     ],
 )

@@ -6,7 +6,7 @@ a group *is* one layout; its members are made from it and from nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from visgym_maze.dialogue.episode import MazeDialogue
 from visgym_maze.world.layout import Layout
 from visgym_maze.world.seeding import check_seed
+from visgym_maze.world.splits import levels_key
 
 
 @dataclass(frozen=True)
@@ -99,17 +100,17 @@ class GroupSampler:
             self._next += total - self._next % total
         return self.take(count)
 
-    def state_dict(self) -> dict[str, int]:
-        """What :meth:`load_state_dict` needs to continue the sequence."""
+    def state_dict(self) -> dict[str, int | str]:
+        """What :meth:`load_state_dict` needs to continue the sequence; JSON-ready."""
         order = {"seed": self.seed, "levels": len(self.levels), "shuffle": int(self.shuffle)}
-        return {"next": self._next, **order}
+        return {"next": self._next, **order, "levels_key": levels_key(self.levels)}
 
-    def load_state_dict(self, state: dict[str, int]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue the sequence of another sampler over the same mazes.
 
         Raises:
-            ValueError: If that sampler had another seed, another number of mazes, or shuffled where
-                this one doesn't.
+            ValueError: If that sampler had another seed or other mazes, or shuffled where this one
+                doesn't.
         """
         mine = self.state_dict()
         different = [name for name in mine if name != "next" and state.get(name) != mine[name]]

@@ -97,6 +97,10 @@ def test_altered_manifests_are_refused(tmp_path):
         "says it holds": [altered(manifest, spec={**spec, "n": 6})],
         "does not belong to 'dev'": [json.dumps({**foreign.to_manifest(), "spec": spec})],
         "its record says": [altered(manifest, levels=[{**levels[0], "key": "00"}, *levels[1:]])],
+        "but says that its mazes are 7x7": [altered(manifest, spec={**spec, "size": [7, 7]})],
+        "of 12 moves, but says max_moves=11": [altered(manifest, spec={**spec, "max_moves": 11})],
+        "unknown maze generator 'eller'": [altered(manifest, spec={**spec, "generator": "eller"})],
+        "unknown endpoint policy 'middle'": [altered(manifest, spec={**spec, "endpoints": "middle"})],
         "Expecting value": ["", "{"][:1],
     }
     for message, texts in cases.items():
@@ -104,6 +108,35 @@ def test_altered_manifests_are_refused(tmp_path):
             path.write_text(text)
             with pytest.raises(ValueError, match=message):
                 Split.load(path)
+
+
+def test_a_manifest_that_names_the_wrong_kind_of_generator_is_refused(tmp_path):
+    path = tmp_path / "split.json"
+    manifest = Split.make("dev", 9, 5, generator="braided").to_manifest()
+    path.write_text(json.dumps(manifest))
+    assert len(Split.load(path)) == 5
+    path.write_text(altered(manifest, spec={**manifest["spec"], "generator": "wilson"}))
+    with pytest.raises(ValueError, match="says generator='wilson', which makes no such maze"):
+        Split.load(path)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"n": 2.5}, {"n": "4"}, {"n": None}, {"max_moves": 14.0}, {"seed": 1.5}]
+)
+def test_numbers_that_are_no_integers_are_named(arguments):
+    name, value = next(iter(arguments.items()))
+    with pytest.raises(TypeError, match=f"{name} must be an integer, got {value!r}"):
+        Split.make("train", 7, **arguments)
+
+
+def test_a_shortage_gives_advice_that_can_be_followed():
+    smaller, larger = r"of 7x7; ask for at most \d+", "take a larger maze or use symmetry=False"
+    with pytest.raises(ValueError, match=f"{smaller}, {larger}"):
+        Split.make("dev", 7, 1000)
+    with pytest.raises(ValueError, match=rf"max_moves=8; ask for at most \d+, allow longer paths, {larger}"):
+        Split.make("dev", 7, 1000, max_moves=8)
+    with pytest.raises(ValueError, match=f"{smaller} or take a larger maze$"):
+        Split.make("dev", 7, 1000, symmetry=False)
 
 
 def test_bad_arguments():

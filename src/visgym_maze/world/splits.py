@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import index
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, SupportsIndex, overload
 
 from visgym_maze.files import write_text
 from visgym_maze.world.generation import Size, check_size, generate
 from visgym_maze.world.layout import Layout, _digest
+from visgym_maze.world.manifest import read_manifest, to_manifest
 from visgym_maze.world.seeding import child_generator
 from visgym_maze.world.solver import solve
 
 ROLE_SHARES: dict[str, float] = {"train": 0.7, "dev": 0.1, "eval": 0.2}
 """Share of all wall grids (or symmetry classes) that belongs to each role."""
 
-MANIFEST_FORMAT = "visgym-maze/split/1"
 _STALL = 20_000
 
 
@@ -107,23 +108,21 @@ class Split(Sequence[Layout]):
             at_most: Whether ``n`` is an upper bound: a role with fewer mazes then gives all it has.
 
         Raises:
+            TypeError: If a number is no integer.
             ValueError: If the name is unknown, ``n`` is below 1, or the role has fewer than ``n``
                 such mazes (with ``at_most``: none).
         """
         if name not in ROLE_SHARES:
             raise ValueError(f"unknown split {name!r}; known: {', '.join(ROLE_SHARES)}")
+        n = _integer("n", n)
         if n < 1:
             raise ValueError(f"a split needs at least 1 maze, got n={n}")
+        max_moves = None if max_moves is None else _integer("max_moves", max_moves)
+        seed = _integer("seed", seed)
         spec = SplitSpec(name, check_size(size), n, seed, max_moves, generator, endpoints, symmetry)
         levels = tuple(_draw_levels(spec))
         if len(levels) < n and not (at_most and levels):
-            height, width = spec.size
-            remedy = f"ask for at most {len(levels)}, " if levels else ""
-            raise ValueError(
-                f"asked for {n} mazes, but only {len(levels)} were found in the {name!r} split of "
-                f"{height}x{width} with max_moves={max_moves}; {remedy}allow longer paths, take a "
-                "larger maze, or (never for a part of the splits only) symmetry=False"
-            )
+            raise ValueError(_shortage(spec, len(levels)))
         return cls(replace(spec, n=len(levels)), levels)
 
     @cached_property
@@ -137,12 +136,7 @@ class Split(Sequence[Layout]):
 
     def to_manifest(self) -> dict[str, Any]:
         """A JSON-ready record of the spec, every maze and the key."""
-        return {
-            "format": MANIFEST_FORMAT,
-            "spec": asdict(self.spec),
-            "key": self.key,
-            "levels": [layout.to_dict() for layout in self.levels],
-        }
+        return to_manifest(self)
 
     def save(self, path: str | Path) -> None:
         """Write the manifest as JSON, under a temporary name first."""
@@ -150,21 +144,14 @@ class Split(Sequence[Layout]):
 
     @classmethod
     def load(cls, path: str | Path) -> Split:
-        """Read a manifest and verify every maze, its role, and the key of the whole.
+        """Read a manifest and verify that its mazes are what its spec and its key say.
 
         Raises:
-            ValueError: If the file is no manifest or its content does not match its keys.
+            ValueError: If the file is no manifest, or its key, number, role, size, longest path or
+                generator doesn't fit a maze in it.
         """
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(data, dict) or data.get("format") != MANIFEST_FORMAT:
-            raise ValueError(f"{path} is not a split manifest of format {MANIFEST_FORMAT}")
-        try:
-            spec = SplitSpec(**data["spec"])
-            height, width = spec.size
-            spec = replace(spec, size=check_size((height, width)))
-            split, key = cls(spec, tuple(Layout.from_dict(level) for level in data["levels"])), data["key"]
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"{path} is a malformed split manifest: {error!r}") from None
+        spec, levels, key = read_manifest(path, SplitSpec)
+        split = cls(spec, levels)
         if split.key != key:
             raise ValueError(f"{path} says its key is {key}, its mazes have {split.key}")
         if len(set(split.levels)) != spec.n:
@@ -188,6 +175,27 @@ class Split(Sequence[Layout]):
     def __getitem__(self, index: slice) -> tuple[Layout, ...]: ...
     def __getitem__(self, index: int | slice) -> Layout | tuple[Layout, ...]:
         return self.levels[index]
+
+
+def _integer(name: str, value: SupportsIndex) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+
+
+def _shortage(spec: SplitSpec, found: int) -> str:
+    """That a role has too few mazes, and what helps."""
+    height, width = spec.size
+    limit = "" if spec.max_moves is None else f" with max_moves={spec.max_moves}"
+    remedies = [f"ask for at most {found}"] if found else []
+    remedies += [] if spec.max_moves is None else ["allow longer paths"]
+    remedies += ["take a larger maze"]
+    remedies += ["use symmetry=False for all of the splits"] if spec.symmetry else []
+    return (
+        f"asked for {spec.n} mazes, but only {found} were found in the {spec.name!r} split of "
+        f"{height}x{width}{limit}; {', '.join(remedies[:-1])} or {remedies[-1]}"
+    )
 
 
 def _draw_levels(spec: SplitSpec) -> Iterator[Layout]:
