@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 PAGES = {str(p.relative_to(ROOT / "docs")): p for p in sorted((ROOT / "docs").rglob("*.md"))}
@@ -107,6 +108,15 @@ def test_the_blocks_of_a_page_run(name, tmp_path, monkeypatch):
             if MODEL in source:
                 source = source.replace(MODEL, tiny_model(tmp_path / "model"))
             exec(compile(source, f"docs/{name}, block {number}", "exec", dont_inherit=True), names)
+
+
+def test_the_picture_of_the_first_page_is_what_its_block_makes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in BLOCKS["start.md"][:2]:
+        exec(block, names)
+    shown, made = (Image.open(path).tobytes() for path in (ROOT / "docs/assets/maze.png", "maze.png"))
+    assert shown == made
 
 
 def test_the_pages_that_a_newcomer_reads_have_blocks():
