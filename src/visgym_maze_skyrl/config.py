@@ -102,7 +102,7 @@ def _common(recipe: Recipe, folder: Path, model_path: str, *, ranks: int, resume
         "trainer.micro_train_batch_size_per_gpu": micro_batch,
         "trainer.micro_forward_batch_size_per_gpu": micro_batch,
         "trainer.remove_microbatch_padding": False,
-        "trainer.gradient_checkpointing": False,
+        "trainer.gradient_checkpointing": recipe.gradient_checkpointing,
         "trainer.max_prompt_length": recipe.max_context,
         "trainer.epochs": 1,
         "trainer.max_training_steps": recipe.steps,

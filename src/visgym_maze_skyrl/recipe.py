@@ -20,6 +20,7 @@ from visgym_maze.world.algorithms import GENERATORS
 from visgym_maze.world.endpoints import ENDPOINTS
 from visgym_maze.world.generation import check_size
 from visgym_maze.world.splits import Split, moves_within
+from visgym_maze_skyrl.hyperpod_recipe import HYPERPOD, HYPERPOD_NAME
 
 TINY_MODEL = "tiny"
 """Model name that stands for the small checkpoint that ships with the package."""
@@ -65,6 +66,7 @@ class Recipe:
         learning_rate: Learning rate of AdamW.
         mini_batch_mazes: Mazes per optimiser update; 0 for all of a step (one update).
         micro_batch: Most sequences per forward and backward pass; a divisor of an update is used.
+        gradient_checkpointing: Compute activations again in the backward pass; slower, for large models.
         kl: Weight of the KL term against the initial policy; 0 for none.
         clip_low: Lower PPO clip range.
         clip_high: Upper PPO clip range.
@@ -113,6 +115,7 @@ class Recipe:
     learning_rate: float = 2e-4
     mini_batch_mazes: int = 0
     micro_batch: int = 32
+    gradient_checkpointing: bool = False
     kl: float = 0.0
     clip_low: float = 0.2
     clip_high: float = 0.2
@@ -276,8 +279,12 @@ RECIPES: dict[str, Recipe] = {
         _TINY, name="single-gpu", size=9, train_levels=16384, mazes_per_step=32, steps=160, micro_batch=16,
         gpus=1,
     ),
+    HYPERPOD_NAME: Recipe(
+        name=HYPERPOD_NAME, **typing.cast("dict[str, Any]", {k: s.value for k, s in HYPERPOD.items()})
+    ),
 }  # fmt: skip
-"""Recipes by name: ``tiny`` for one CPU, ``smoke`` to see that all parts work, ``single-gpu``."""
+"""Recipes by name: ``tiny`` for one CPU, ``smoke`` to see that all parts work, ``single-gpu``, and
+``hyperpod-qwen3-vl-8b`` for three nodes of two GPUs."""
 
 
 def recipe_named(name: str) -> Recipe:
@@ -348,11 +355,9 @@ def differences(recipe: Recipe, record: dict[str, Any]) -> dict[str, tuple[Any, 
     """Fields in which a recipe differs from a record, except those that a resumed run may change."""
     free = {"steps", "output", "logger", "threads", "keep_checkpoints", "eval_every", "checkpoint_every"}
     now = recipe_record(recipe)
-    return {
-        name: (record.get(name), now[name])
-        for name in now
-        if name not in free and record.get(name) != now[name]
-    }
+    # A field that a record does not know came later; its default is what the run was made with.
+    before = {**recipe_record(Recipe()), **record}
+    return {name: (before[name], now[name]) for name in now if name not in free and before[name] != now[name]}
 
 
 def output_folder(recipe: Recipe) -> Path:

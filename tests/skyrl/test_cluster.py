@@ -5,16 +5,18 @@ import dataclasses
 
 import pytest
 import torch
+from skyrl.train.config import SkyRLTrainConfig
 from skyrl.train.generators.utils import prepare_generator_input
 from transformers import AutoModelForImageTextToText, AutoTokenizer
 
 from visgym_maze_skyrl.assets import tiny_model_folder
 from visgym_maze_skyrl.config import TEXT_PROJECTIONS, skyrl_config
 from visgym_maze_skyrl.dataset import MazeDataset, train_dataset
+from visgym_maze_skyrl.hyperpod_recipe import HYPERPOD, HYPERPOD_NAME
 from visgym_maze_skyrl.local.experiment import LocalExperiment
 from visgym_maze_skyrl.local.sampling import FORBIDDEN
 from visgym_maze_skyrl.masking import forbid, sampling_arguments
-from visgym_maze_skyrl.recipe import RECIPES
+from visgym_maze_skyrl.recipe import RECIPES, output_folder
 
 pytestmark = pytest.mark.train
 
@@ -23,11 +25,49 @@ pytestmark = pytest.mark.train
 def test_skyrl_accepts_every_recipe_for_gpus(name, tmp_path):
     recipe = dataclasses.replace(RECIPES[name], gpus=2)
     cfg = skyrl_config(recipe, tmp_path, str(tiny_model_folder()), [], local=False, resume=False)
-    assert cfg.generator.inference_engine.num_engines == cfg.trainer.placement.policy_num_gpus_per_node == 2
+    assert cfg.generator.inference_engine.num_engines == 2 * recipe.nodes
+    assert cfg.trainer.placement.policy_num_gpus_per_node == 2
     assert list(cfg.trainer.policy.model.lora.target_modules) == TEXT_PROJECTIONS
     engine = cfg.generator.inference_engine.engine_init_kwargs
     assert engine["max_model_len"] > recipe.max_context + recipe.max_new_tokens
     assert engine["limit_mm_per_prompt"]["image"] > recipe.max_turns
+
+
+def test_the_recipe_for_hyperpod_has_the_published_values():
+    recipe = RECIPES[HYPERPOD_NAME]
+    assert set(HYPERPOD) == {field.name for field in dataclasses.fields(recipe)} - {"name"}
+    folder = output_folder(recipe)
+    cfg = skyrl_config(recipe, folder, str(tiny_model_folder()), [], local=False, resume=True)
+    assert cfg.trainer.placement.colocate_all
+    placed = cfg.trainer.placement
+    assert (placed.policy_num_nodes, placed.policy_num_gpus_per_node) == (3, 2)
+    engines = cfg.generator.inference_engine
+    assert (engines.num_engines, engines.gpu_memory_utilization) == (6, 0.45)
+    assert cfg.trainer.policy.model.lora.rank == 32
+    assert (cfg.generator.n_samples_per_prompt, cfg.generator.max_turns) == (8, 15)
+    assert (cfg.trainer.eval_interval, cfg.trainer.eval_batch_size) == (10, 64)
+    assert cfg.trainer.ckpt_interval == cfg.trainer.hf_save_interval == 20
+    assert cfg.trainer.resume_mode == "latest"
+    paths = (cfg.trainer.ckpt_path, cfg.trainer.export_path, cfg.trainer.policy.model.lora.lora_sync_path)
+    assert all(str(path).startswith(f"/shared/runs/{HYPERPOD_NAME}/") for path in paths)
+    assert recipe.mazes_per_step * recipe.group_size % (recipe.nodes * recipe.gpus) == 0
+
+
+def test_what_the_recipe_for_hyperpod_calls_skyrls_default_is_that():
+    default = SkyRLTrainConfig()
+    algorithm = default.trainer.algorithm
+    for name, value in {
+        "temperature": default.generator.sampling_params.temperature,
+        "micro_batch": default.trainer.micro_train_batch_size_per_gpu,
+        "gradient_checkpointing": default.trainer.gradient_checkpointing,
+        "clip_low": algorithm.eps_clip_low,
+        "clip_high": algorithm.eps_clip_high,
+    }.items():
+        assert HYPERPOD[name].value == value
+        assert HYPERPOD[name].source.startswith("SkyRL default")
+    named = {name for name, setting in HYPERPOD.items() if setting.source.startswith("SkyRL default")}
+    assert len(named) == 5
+    assert all(s.source.startswith(("published", "ours", "SkyRL default")) for s in HYPERPOD.values())
 
 
 def test_a_setting_that_skyrl_refuses_is_named(tmp_path):

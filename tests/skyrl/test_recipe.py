@@ -81,3 +81,12 @@ def test_a_resumed_run_may_have_more_steps_but_no_other_mazes():
     record = recipe_record(Recipe())
     assert not differences(Recipe(steps=99, output="elsewhere"), record)
     assert set(differences(Recipe(seed=3, size=9), record)) == {"seed", "size"}
+
+
+def test_a_field_that_came_later_does_not_keep_an_old_run_from_going_on():
+    record = recipe_record(Recipe())
+    del record["gradient_checkpointing"]
+    assert not differences(Recipe(), record)
+    assert differences(Recipe(gradient_checkpointing=True), record) == {
+        "gradient_checkpointing": (False, True)
+    }
