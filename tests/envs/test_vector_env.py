@@ -21,8 +21,8 @@ def pair(mode, n=5, **rules):
 
 
 def assert_same_infos(native, sync, n):
-    assert set(native) == set(sync) - {"layout_key", "_layout_key"}
-    for key in ("distance", "turns", "bumped", "success"):
+    assert set(native) == set(sync)
+    for key in ("distance", "layout_key", "turns", "bumped", "success"):
         mask = native[f"_{key}"]
         np.testing.assert_array_equal(mask, sync[f"_{key}"])
         np.testing.assert_array_equal(native[key][mask], sync[key][mask])
@@ -74,7 +74,18 @@ def test_the_cell_is_the_whole_observation_on_request():
         a, b = native.step(np.full(3, action)), sync.step(np.full(3, action))
         np.testing.assert_array_equal(a[0], b[0])
         assert a[0] in native.observation_space
-        assert "cell" not in a[4]
+        assert not {"cell", "layout_key"} & set(a[4])
+
+
+def test_make_vec_names_the_maze_of_each_environment():
+    envs = gymnasium.make_vec("VisGymMaze/Maze2D-Easy-v0", num_envs=3, observe="grid")
+    _, infos = envs.reset(seed=0)
+    assert infos["layout_key"].tolist() == [layout.key for layout in envs.unwrapped.layouts]
+    assert infos["_layout_key"].all()
+    for _ in range(40):
+        *_, later = envs.step(envs.action_space.sample())
+        assert later["layout_key"].tolist() == [layout.key for layout in envs.unwrapped.layouts]
+    assert later["layout_key"].tolist() != infos["layout_key"].tolist()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -12,8 +12,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from visgym_maze.envs.maze import MazeEnv
+from visgym_maze.envs.pay import BatchPay
 from visgym_maze.envs.tables import RESET, LevelTables
-from visgym_maze.rewards import TurnOutcome, success_alone
 from visgym_maze.view.frames import render
 from visgym_maze.view.text import ascii_view
 from visgym_maze.world.dynamics import Action
@@ -33,8 +33,9 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     With ``levels`` every episode picks one of them and no maze is ever made, which is what reaches tens of
     millions of steps per second.
 
-    Info arrays: ``distance``, ``turns``, ``bumped``, ``success`` and, unless it is the observation, ``cell``
-    (int64, ``(num_envs, 2)``), each with its mask. ``layouts`` names the mazes that are being played.
+    Info arrays: ``distance``, ``turns``, ``bumped``, ``success`` and, unless the cell is all that is seen,
+    ``cell`` (int64, ``(num_envs, 2)``) and ``layout_key``, which would cost half as much as such a step; each
+    with its mask. ``layouts`` gives the mazes that are being played.
     Any reward but a sparse :class:`~visgym_maze.rewards.RewardSpec` is called once per maze and step.
 
     Args:
@@ -78,14 +79,11 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._own = np.arange(len(levels), len(levels) + num_envs)
         self._picks = _NOBODY
         self._cap, self._cells = np.array(self.rules.max_turns), np.array(self._tables.cells)
-        self._sparse = success_alone(self.rules.reward)
+        self._pay = BatchPay(self.rules.reward, self.rules.max_turns, num_envs)
         self._generators: list[np.random.Generator] = []
         self._first = np.zeros(num_envs, dtype=np.int64)  # state of cell 0 of the maze that is played
         self._state = np.zeros(num_envs, dtype=np.int64)
         self._turns = np.zeros(num_envs, dtype=np.int64)
-        self._moves = np.zeros(num_envs, dtype=np.int64)
-        self._start_distance = np.zeros(num_envs, dtype=np.int64)
-        self._unpaid = np.zeros(num_envs)
         self._over = np.arange(num_envs)
         self._started = False
         self._all = np.ones(num_envs, dtype=np.bool_)
@@ -169,12 +167,21 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         terminated = (chosen == _STOP) | success
         truncated = np.greater(self._turns >= self._cap, terminated)  # due, but not terminated
         over = terminated | truncated
-        if self._sparse is None:
-            rewards = self._rewards(change, chosen, bumped, success, terminated, truncated)
+        if not self._pay.success_alone:
+            distance, before = self._tables.distance, self._state - change
+            rewards = self._pay.for_outcomes(
+                chosen != RESET,
+                self._turns,
+                distance[before],
+                distance[self._state],
+                change != 0,
+                bumped,
+                terminated,
+                truncated,
+                success,
+            )
         else:
-            rewards = success.astype(np.float64)
-            if self._sparse != 1.0:
-                rewards *= self._sparse
+            rewards = self._pay.for_success(success)
         self._over = over.nonzero()[0]
         infos = self._infos(bumped, success, self._all)
         if self._over.size and self.autoreset_mode is AutoresetMode.SAME_STEP:
@@ -232,13 +239,11 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._begin(chosen, self._own[chosen], turns)
 
     def _begin(self, chosen: NDArray[np.int64], slots: NDArray[np.int64], turns: int) -> None:
-        start = self._tables.start.take(slots)
+        start = self._tables.start[slots]
         self._first[chosen], self._state[chosen] = slots * self._cells, start
         self._turns[chosen] = turns
-        if self._sparse is None:
-            self._moves[chosen] = 0
-            self._unpaid[chosen] = 0.0
-            self._start_distance[chosen] = self._tables.distance.take(start)
+        if not self._pay.success_alone:
+            self._pay.begin(chosen, self._tables.distance[start])
 
     def _next_episodes(self, over: NDArray[np.bool_], final: dict[str, Any]) -> dict[str, Any]:
         """Begin the episodes that follow, and return the infos that the same step gives."""
@@ -265,43 +270,6 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             )
         return chosen
 
-    def _rewards(
-        self,
-        change: NDArray[np.int16],
-        chosen: NDArray[np.int64],
-        bumped: NDArray[np.bool_],
-        success: NDArray[np.bool_],
-        terminated: NDArray[np.bool_],
-        truncated: NDArray[np.bool_],
-    ) -> NDArray[np.float64]:
-        """What the reward object says to each maze; nothing where an episode only begins."""
-        reward, distance = self.rules.reward, self._tables.distance
-        self._moves += change != 0
-        columns = (
-            self._turns,
-            distance.take(self._state - change),
-            distance.take(self._state),
-            self._start_distance,
-            self._moves,
-            bumped,
-            terminated,
-            truncated,
-            success,
-        )
-        rewards = np.zeros(self.num_envs)
-        table = zip(*(column.tolist() for column in columns), strict=True)
-        for i, (turn, near, far, start, moves, bump, end, cut, win) in enumerate(table):
-            if chosen[i] != RESET:
-                rewards[i] = reward(
-                    TurnOutcome(
-                        turn, self.rules.max_turns, near, far, start, moves, True, bump, turn, end, cut, win
-                    )
-                )
-        if getattr(reward, "per_turn", True):
-            return rewards
-        self._unpaid += rewards
-        return np.where(terminated | truncated, self._unpaid, 0.0)
-
     def _observations(self, chosen: NDArray[np.int64] | None = None) -> Any:
         """Fresh observations of all environments, or of those with the given numbers."""
         first, states = (
@@ -323,7 +291,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self, bumped: NDArray[np.bool_], success: NDArray[np.bool_], present: NDArray[np.bool_]
     ) -> dict[str, Any]:
         infos: dict[str, Any] = {
-            "distance": self._tables.distance.take(self._state),
+            "distance": self._tables.distance[self._state],
             "turns": self._turns.copy(),
             "bumped": bumped,
             "success": success,
@@ -334,4 +302,5 @@ class MazeVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         }
         if self.rules.observe != "cell":
             infos |= {"cell": self._tables.positions(self._state - self._first), "_cell": present}
+            infos |= {"layout_key": self._tables.keys[self._first // self._cells], "_layout_key": present}
         return infos
