@@ -22,6 +22,7 @@ import json
 import os
 import platform
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -294,7 +295,7 @@ def _server(arguments: argparse.Namespace, port: int) -> Iterator[None]:
         *shlex.split(arguments.server),
     ]  # fmt: skip
     with arguments.log.open("w", encoding="utf-8") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             while True:
                 if process.poll() is not None:
@@ -305,11 +306,9 @@ def _server(arguments: argparse.Namespace, port: int) -> Iterator[None]:
                 time.sleep(0.5)
             yield
         finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            # The server leaves its engine behind when it is asked to end.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def _free_port() -> int:

@@ -12,13 +12,10 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import zip_longest
 from typing import Any
 
 import skyrl_gym
-import torch
 from loguru import logger
 from skyrl.backends.skyrl_train.inference_servers.base import InferenceEngineInput
 from skyrl.train.generators.base import GeneratorInput, GeneratorOutput, TrajectoryID
@@ -27,52 +24,11 @@ from skyrl.train.generators.skyrl_vlm_generator import SkyRLVLMGymGenerator
 
 from visgym_maze.dialogue.episode import Message
 from visgym_maze.dialogue.trajectory import StopReason, Trajectory
+from visgym_maze_skyrl.batch import Place, batch_metrics, check_groups, replace_lost
+from visgym_maze_skyrl.conversation import Conversation, RolloutFault
 from visgym_maze_skyrl.env import MazeTextEnv
 from visgym_maze_skyrl.local.chat import ChatCodec
 from visgym_maze_skyrl.local.pictures import Picture
-
-STANDIN = "!"
-"""Stands for every answer where a history is compared with a full rendering."""
-
-_TOKEN_COLUMNS = ("prompt_token_ids", "response_ids", "rollout_logprobs", "pixel_values", "image_grid_thw")
-
-
-class GroupMismatchError(RuntimeError):
-    """The rollouts of a group did not all play the same maze, or two groups played one."""
-
-
-class RolloutFault(Exception):  # noqa: N818 - a fault of one rollout, never seen by the caller
-    """Something that costs one rollout and nothing else."""
-
-    def __init__(self, reason: StopReason, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-
-
-@dataclass
-class _Tokens:
-    """One conversation as the trainer will see it."""
-
-    prompt: list[int] = field(default_factory=list)
-    response: list[int] = field(default_factory=list)
-    loss_mask: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    rewards: list[float] = field(default_factory=list)
-    pictures: list[Picture] = field(default_factory=list)
-    places: list[dict[str, int]] = field(default_factory=list)
-    messages: list[Message] = field(default_factory=list)
-    cached: set[str] = field(default_factory=set)
-
-    @property
-    def ids(self) -> list[int]:
-        return self.prompt + self.response
-
-    def add(self, ids: list[int], *, trained: bool, logprobs: list[float] | None = None) -> None:
-        """Append response tokens; only sampled ones are trained."""
-        self.response += ids
-        self.loss_mask += [int(trained)] * len(ids)
-        self.logprobs += logprobs if logprobs is not None else [0.0] * len(ids)
-        self.rewards += [0.0] * len(ids)
 
 
 class MazeGenerator(SkyRLVLMGymGenerator):
@@ -118,11 +74,10 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         self.env_timeout = env_timeout
         self.check_render = check_render
         self.trajectories: list[Trajectory | None] = []
-        self._image_id = codec.image_id
         self._eos = codec.end_id
-        self._finished: dict[tuple[str, int], Trajectory] = {}
+        self._finished: dict[Place, Trajectory] = {}
         self._keys: dict[str, set[str]] = defaultdict(set)
-        self._faults: dict[tuple[str, int], RolloutFault] = {}
+        self._faults: dict[Place, RolloutFault] = {}
         self._session_prefix = ""
         self._cached: set[str] = set()
 
@@ -146,9 +101,11 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         self._keys.clear()
         started = time.monotonic()
         output = await super().generate(input_batch, disable_tqdm=disable_tqdm)
-        self._check_groups(training=phase is None or phase.training_phase == "train")
-        self._replace_lost(output, ids)
-        self._add_metrics(output, time.monotonic() - started)
+        check_groups(self._keys, training=phase is None or phase.training_phase == "train")
+        replace_lost(output, ids, self._faults)
+        if (metrics := output["rollout_metrics"]) is not None:
+            seconds = time.monotonic() - started
+            metrics.update(batch_metrics(self._finished, len(self._faults), seconds))
         self.trajectories = [self._finished.get((i.instance_id, i.repetition_id)) for i in ids]
         return output
 
@@ -168,7 +125,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         started = time.monotonic()
         name = trajectory_id or TrajectoryID(instance_id=str(id(env_extras)), repetition_id=0)
         session = f"{self._session_prefix}-{name.instance_id}-{name.repetition_id}"
-        tokens = _Tokens()
+        tokens = Conversation(self.codec)
         env: Any = None
         stop_reason, metrics = "stop", {}
         try:
@@ -179,7 +136,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
                 env, prompt, tokens, session, sampling_params or {}, max_input_length, cache_salt
             )
             if self.check_render:
-                await self._compare_with_render(tokens)
+                await self._check_rendering(tokens)
             metrics = {**env.get_metrics(), "avg_lost": 0.0}
             info = {"tokens": sum(tokens.loss_mask), "context": len(tokens.ids)}
             self._finished[name.instance_id, name.repetition_id] = env.trajectory(
@@ -193,7 +150,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             if env is not None:
                 await self._close(env, session)
             await self.inference_engine_client.finish_session(session)
-        pixel_values, grids = self._tensors(tokens)
+        pixel_values, grids = tokens.tensors()
         return TrajectoryOutput(
             response_ids=tokens.response or [self._eos],
             reward=tokens.rewards or [0.0],
@@ -211,7 +168,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         self,
         env: MazeTextEnv,
         prompt: Any,
-        tokens: _Tokens,
+        tokens: Conversation,
         session: str,
         sampling: dict[str, Any],
         max_input_length: int,
@@ -219,11 +176,10 @@ class MazeGenerator(SkyRLVLMGymGenerator):
     ) -> str:
         """Turn by turn until the episode ends; returns SkyRL's stop reason."""
         messages, _ = await self._in_env(env.init, prompt)
-        tokens.prompt, pictures = self.codec.first(messages)
-        tokens.messages += messages
-        self._place(tokens, pictures, 0)
+        tokens.open(messages)
+        known: set[str] = self._cached if self.one_engine else set()
         while True:
-            self._check_pictures(tokens)
+            tokens.check_pictures()
             if len(tokens.ids) > max_input_length:
                 if not tokens.response:
                     raise RolloutFault(
@@ -232,32 +188,30 @@ class MazeGenerator(SkyRLVLMGymGenerator):
                     )
                 env.abort(StopReason.CONTEXT_LIMIT)
                 return "length"
-            text, ended = await self._answer(tokens, session, sampling, cache_salt)
+            text = await self._answer(tokens, known, session, sampling, cache_salt)
             observations, reward, done = await self._step(env, text)
             tokens.rewards[-1] = reward
             if done:
                 return "stop"
-            if not ended:
-                # Close an answer that ran into its token limit, as the chat template would.
-                tokens.add([self._eos], trained=False)
-            ids, pictures = self.codec.later(observations)
-            offset = len(tokens.ids)
-            tokens.add(ids, trained=False)
-            tokens.messages += [{"role": "assistant", "content": STANDIN}, *observations]
-            self._place(tokens, pictures, offset)
+            tokens.observe(observations)
 
     async def _answer(
-        self, tokens: _Tokens, session: str, sampling: dict[str, Any], cache_salt: str | None
-    ) -> tuple[str, bool]:
-        """Sample one answer; returns its text and whether the model ended it."""
+        self,
+        tokens: Conversation,
+        known: set[str],
+        session: str,
+        sampling: dict[str, Any],
+        cache_salt: str | None,
+    ) -> str:
+        """Sample one answer and return its text; ``known`` are the pictures that the engine has."""
         try:
-            output = await self._ask(tokens, session, sampling, cache_salt)
+            output = await self._ask(tokens, known, session, sampling, cache_salt)
         except Exception as error:
             # The engine may have dropped a picture from its cache: send all of them once more.
             logger.warning(f"{session}: asking the engine again after {type(error).__name__}: {error}")
-            self._known(tokens).difference_update(picture.key for picture in tokens.pictures)
+            known.difference_update(picture.key for picture in tokens.pictures)
             try:
-                output = await self._ask(tokens, session, sampling, cache_salt)
+                output = await self._ask(tokens, known, session, sampling, cache_salt)
             except Exception as second:
                 detail = f"the engine refused a request: {type(second).__name__}: {str(second)[:200]}"
                 raise RolloutFault(StopReason.ERROR, detail) from second
@@ -265,14 +219,19 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         if not ids:
             raise RolloutFault(StopReason.ERROR, "the engine returned an empty answer")
         logprobs = output["response_logprobs"]
-        tokens.add(ids, trained=True, logprobs=list(logprobs[0]) if logprobs else None)
-        return self.tokenizer.decode(ids, skip_special_tokens=True), ids[-1] == self._eos
+        tokens.answer(ids, list(logprobs[0]) if logprobs else None)
+        return self.codec.text(ids)
 
     async def _ask(
-        self, tokens: _Tokens, session: str, sampling: dict[str, Any], cache_salt: str | None
+        self,
+        tokens: Conversation,
+        known: set[str],
+        session: str,
+        sampling: dict[str, Any],
+        cache_salt: str | None,
     ) -> Any:
         """One request to the engine; what it has answered for, it has seen."""
-        features = self._features(tokens)
+        features: Any = tokens.features(self.encode_picture, known)
         request = InferenceEngineInput(
             prompts=None,
             prompt_token_ids=[tokens.ids],
@@ -284,81 +243,13 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             return_sample_support=None,
         )
         output = await self.inference_engine_client.generate(request, model=self.policy_model_name)
-        self._known(tokens).update(picture.key for picture in tokens.pictures)
+        known.update(picture.key for picture in tokens.pictures)
         return output
 
-    def _known(self, tokens: _Tokens) -> set[str]:
-        """Keys of the pictures that the engine of this conversation has."""
-        return self._cached if self.one_engine else tokens.cached
-
-    def _place(self, tokens: _Tokens, pictures: list[Picture], offset: int) -> None:
-        """Note new pictures, and where their image tokens stand from ``offset`` on."""
-        ids = tokens.ids
-        for picture in pictures:
-            length = self.codec.reader.tokens(picture)
-            offset = ids.index(self._image_id, offset)
-            tokens.pictures.append(picture)
-            tokens.places.append({"offset": offset, "length": length})
-            offset += length
-
-    def _features(self, tokens: _Tokens) -> Any:
-        """The pictures of a request, in the form that SkyRL's inference clients take."""
-        if not tokens.pictures:
-            return None
-        if self.encode_picture is None:
-            data: list[Any] = list(tokens.pictures)
-        else:
-            known = self._known(tokens)
-            data = [None if p.key in known else self.encode_picture(p) for p in tokens.pictures]
-        return {
-            "mm_hashes": {"image": [picture.key for picture in tokens.pictures]},
-            "mm_placeholders": {"image": list(tokens.places)},
-            "kwargs_data": {"image": data},
-        }
-
-    async def _compare_with_render(self, tokens: _Tokens) -> None:
-        """What was not sampled must be what the engine's own rendering puts around the answers.
-
-        Answers are replaced by one fixed text on both sides: a sampled answer need not be how the
-        tokenizer would have cut its text.
-        """
+    async def _check_rendering(self, tokens: Conversation) -> None:
         client: Any = self.inference_engine_client
         payload = {"json": {"model": client.model_name, "messages": tokens.messages}}
-        rendered = list((await client.render_chat_completion(payload))["token_ids"])
-        ours, answer = list(tokens.prompt), self.codec.answer(STANDIN)
-        past = False
-        for token, trained in zip(tokens.response, tokens.loss_mask, strict=True):
-            if not trained:
-                ours.append(token)
-            elif not past:
-                ours += answer[:-1]
-            if trained and token == self._eos:
-                ours.append(token)
-            past = bool(trained)
-        # The last answer, if it ended the episode, has no place in the messages.
-        ours = ours[: len(rendered)]
-        if ours != rendered:
-            at = next(i for i, pair in enumerate(zip_longest(ours, rendered)) if pair[0] != pair[1])
-            raise RolloutFault(
-                StopReason.ERROR,
-                f"the history differs from the full rendering at token {at} of {len(rendered)}",
-            )
-
-    def _check_pictures(self, tokens: _Tokens) -> None:
-        """Every image token of the history must belong to a picture, and the other way round."""
-        shown, expected = tokens.ids.count(self._image_id), sum(place["length"] for place in tokens.places)
-        if shown != expected:
-            raise RolloutFault(
-                StopReason.ERROR, f"{shown} image tokens in the history, its pictures need {expected}"
-            )
-
-    @staticmethod
-    def _tensors(tokens: _Tokens) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-        """Pixel values ``[patches, dim]`` and grids ``[pictures, 3]`` of a conversation."""
-        if not tokens.pictures:
-            return None, None
-        pixel_values = torch.cat([picture.pixel_values for picture in tokens.pictures])
-        return pixel_values, torch.cat([picture.grid_thw for picture in tokens.pictures])
+        tokens.check_rendering(list((await client.render_chat_completion(payload))["token_ids"]))
 
     async def _in_env(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call the environment; what it raises, or how long it hangs, is the rollout's loss alone."""
@@ -384,55 +275,3 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             await self._in_env(env.close)
         except RolloutFault as fault:
             logger.warning(f"closing the environment of {session} failed: {fault}")
-
-    def _check_groups(self, *, training: bool) -> None:
-        """All members of a group share one maze; in training no two groups of a step do."""
-        mixed = {group: keys for group, keys in self._keys.items() if len(keys) > 1}
-        if mixed:
-            raise GroupMismatchError(f"rollouts of one group played different mazes: {mixed}")
-        if training:
-            keys = [key for group in self._keys.values() for key in group]
-            if len(set(keys)) != len(keys):
-                raise GroupMismatchError(f"two groups of one step played the same maze: {sorted(keys)}")
-
-    def _replace_lost(self, output: GeneratorOutput, ids: list[TrajectoryID]) -> None:
-        """Give each lost rollout a healthy sibling's tokens without loss, and its group's mean reward.
-
-        Shapes then fit, no gradient comes from it, and the baseline of its group stays what the healthy
-        members make it.
-        """
-        lost = {i for i, t in enumerate(ids) if (t.instance_id, t.repetition_id) in self._faults}
-        if not lost:
-            return
-        healthy = [i for i in range(len(ids)) if i not in lost]
-        if not healthy:
-            reasons = sorted({str(fault) for fault in self._faults.values()})
-            raise RuntimeError(f"all {len(ids)} rollouts were lost: {'; '.join(reasons[:3])}")
-        rewards: Any = output["rewards"]
-        for i in lost:
-            group = [j for j in healthy if ids[j].instance_id == ids[i].instance_id]
-            donor = (group or healthy)[0]
-            mean = sum(sum(rewards[j]) for j in group) / len(group) if group else 0.0
-            for key in _TOKEN_COLUMNS:
-                column: Any = output.get(key)
-                if column is not None:
-                    column[i] = column[donor]
-            length = len(output["response_ids"][i])
-            output["loss_masks"][i] = [0] * length
-            rewards[i] = [0.0] * (length - 1) + [mean]
-
-    def _add_metrics(self, output: GeneratorOutput, seconds: float) -> None:
-        metrics = output["rollout_metrics"]
-        if metrics is None:
-            return
-        turns = sum(len(t.turns) for t in self._finished.values())
-        sampled = sum(t.info["tokens"] for t in self._finished.values())
-        groups: dict[str, list[float]] = defaultdict(list)
-        for (group, _), trajectory in self._finished.items():
-            groups[group].append(trajectory.total_reward)
-        metrics["rollouts/turns_per_second"] = turns / seconds
-        metrics["rollouts/tokens_per_second"] = sampled / seconds
-        metrics["rollouts/lost"] = float(len(self._faults))
-        metrics["rollouts/zero_variance_groups"] = float(
-            sum(max(rewards) - min(rewards) < 1e-9 for rewards in groups.values())
-        )

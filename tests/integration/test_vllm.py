@@ -7,6 +7,8 @@ import asyncio
 import dataclasses
 import importlib.util
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -52,7 +54,7 @@ def server(model, tmp_path_factory):
         "--max-lora-rank", "32", *([] if torch.cuda.is_available() else CPU),
     ]  # fmt: skip
     with log.open("w") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             for _ in range(600):
                 assert process.poll() is None, log.read_text()[-3000:]
@@ -63,8 +65,8 @@ def server(model, tmp_path_factory):
                     time.sleep(0.5)
             yield f"http://127.0.0.1:{port}"
         finally:
-            process.terminate()
-            process.wait(30)
+            os.killpg(process.pid, signal.SIGKILL)  # asked to end, it leaves its engine behind
+            process.wait()
 
 
 @pytest.fixture
@@ -147,7 +149,12 @@ def test_pictures_that_the_engine_does_not_have_are_sent_again(server, recipe, t
     everything = Everything()
 
     def pretend(generator):
-        generator._known = lambda tokens: everything
+        ask = generator._ask
+
+        async def with_everything(tokens, known, *rest):
+            return await ask(tokens, everything if known is not everything else known, *rest)
+
+        generator._ask = with_everything
 
     recipe = dataclasses.replace(recipe, seed=5)
     _, output = play(server, recipe, tmp_path, groups=1, size=2, prepare=pretend)

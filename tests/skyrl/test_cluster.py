@@ -103,16 +103,15 @@ class EngineWithACache:
 
     def __init__(self, generator, *, one_engine):
         self.pictures, self.requests, self.refuse = {}, [], lambda number: False
-        self._all, self._place = {}, generator._place
+        self._all = {}
         self._generate = generator.inference_engine_client.generate
-        generator.encode_picture = lambda picture: picture.key
+        generator.encode_picture = self.encode
         generator.one_engine = one_engine
-        generator._place = self.place
         generator.inference_engine_client.generate = self.generate
 
-    def place(self, tokens, new, offset):
-        self._all.update({picture.key: picture for picture in new})
-        self._place(tokens, new, offset)
+    def encode(self, picture):
+        self._all[picture.key] = picture
+        return picture.key
 
     async def generate(self, request, model=None):
         features = request["mm_features"][0]

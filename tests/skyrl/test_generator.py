@@ -11,10 +11,10 @@ from skyrl.train.generators.base import TrajectoryID
 from skyrl.train.generators.utils import prepare_generator_input
 
 from visgym_maze import StopReason
+from visgym_maze_skyrl.batch import GroupMismatchError
 from visgym_maze_skyrl.config import skyrl_config
 from visgym_maze_skyrl.dataset import MazeDataset, train_dataset
 from visgym_maze_skyrl.env import MazeTextEnv
-from visgym_maze_skyrl.generator import GroupMismatchError
 from visgym_maze_skyrl.local.experiment import LocalExperiment
 
 pytestmark = pytest.mark.train
