@@ -384,3 +384,17 @@ def test_a_torn_line_of_a_log_is_left_out(tmp_path):
     assert [r["step"] for r in log.read()] == [1, 2, 3]
     log.keep_up_to(2)
     assert log.path.read_text() == '{"step": 1}\n{"step": 2}\n'
+
+
+def test_a_shaped_reward_parts_skyrls_pass_at_1_from_success(recipe, tmp_path):
+    folder = tmp_path / "shaped"
+    # Turns are too few for most mazes, so many episodes are cut off right after a step towards the goal.
+    shaped = dataclasses.replace(
+        recipe, output=str(folder), model="tiny", reward_progress=0.5, max_turns=9, eval_levels=16, steps=1
+    )
+    train(shaped)
+    records = StepLog(folder / "evaluations.jsonl").read()
+    for record in records:
+        report = record["report"]
+        assert report["successes"] / report["episodes"] <= record["pass_at_1"]
+    assert any(record["pass_at_1"] > record["report"]["success_rate"] + 0.1 for record in records)
