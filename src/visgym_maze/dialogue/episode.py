@@ -14,7 +14,7 @@ from visgym_maze.dialogue.stage import Rules, stage_of
 from visgym_maze.dialogue.trajectory import StopReason, Trajectory, Turn, TurnResult
 from visgym_maze.rewards import RewardFunction, RewardSpec, TurnOutcome, success_alone
 from visgym_maze.view.named import view_named
-from visgym_maze.view.style import Style, style_named
+from visgym_maze.view.style import Style
 from visgym_maze.view.top_down import plain_view
 from visgym_maze.view.view import View
 from visgym_maze.world.dynamics import Action
@@ -96,7 +96,7 @@ class MazeDialogue:
         self.goal_rule = _one_of("goal_rule", goal_rule, GOAL_RULES)
         self.feedback = feedback
         if view is None:
-            view = plain_view(style_named(style), image_mode)
+            view = plain_view(style, image_mode)
         elif style != "visgym" or image_mode != "palette":
             raise ValueError("give either view or style and image_mode, which a view has of its own")
         self.view = view_named(view)

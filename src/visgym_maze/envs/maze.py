@@ -251,7 +251,7 @@ class MazeEnv(gymnasium.Env[Any, Any]):
         self._distances = solve(layout).table
         self._distance = self._distances[self._at]
         if self.observe == "image":
-            self._camera = plain_view(self.style, "palette").camera(layout)
+            self._camera = plain_view(self.style).camera(layout)
 
     def _play(self, layout: Layout, action: int) -> tuple[bool, bool]:
         """Carry an action out; returns whether the agent moved and whether it bumped into a wall."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from visgym_maze.view.style import Style, style_named
+from visgym_maze.view.style import Style
 from visgym_maze.view.top_down import plain_view
 from visgym_maze.world.layout import Cell, Layout
 
@@ -22,4 +22,4 @@ def render(layout: Layout, agent: Cell | None = None, style: str | Style = "visg
         A fresh C-contiguous uint8 array of shape ``(picture height, picture width, 3)``, RGB. It
         is the caller's own: no later call changes it, and writing to it changes no later picture.
     """
-    return plain_view(style_named(style), "palette").camera(layout).frame(agent)
+    return plain_view(style).camera(layout).frame(agent)

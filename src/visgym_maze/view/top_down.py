@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import index
 
 from visgym_maze.view.colours import colour_names
@@ -54,6 +54,14 @@ class TopDown:
         if self.coordinates:
             label_mask(0, self.style.cell)
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.style, self.coordinates, self.trail, self.fog or 0))
+
+    def __hash__(self) -> int:
+        # Worked out once, like that of a style; without the strings, whose hash differs between processes.
+        return self._hash
+
     def camera(self, layout: Layout) -> TopDownCamera:
         """The view of one maze; the last 256 are kept."""
         return camera_of(self, layout)
@@ -84,9 +92,9 @@ def _legend(view: TopDown) -> str:
 
 
 @lru_cache(maxsize=64)
-def plain_view(style: Style, mode: str) -> TopDown:
-    """``TopDown(style, mode)``, made once."""
-    return TopDown(style, mode)
+def plain_view(style: str | Style, mode: str = "palette") -> TopDown:
+    """``TopDown(style, mode)``, or with the style of that name; made once."""
+    return TopDown(style_named(style), mode)
 
 
 def png_bytes(
@@ -109,7 +117,7 @@ def png_bytes(
     Raises:
         ValueError: If the mode or the style is unknown.
     """
-    return plain_view(style_named(style), mode).camera(layout).png(agent)
+    return plain_view(style, mode).camera(layout).png(agent)
 
 
 def data_uri(
@@ -119,4 +127,4 @@ def data_uri(
     mode: str = "palette",
 ) -> str:
     """The picture as ``data:image/png;base64,...``; arguments as for :func:`png_bytes`."""
-    return plain_view(style_named(style), mode).camera(layout).data_uri(agent)
+    return plain_view(style, mode).camera(layout).data_uri(agent)
