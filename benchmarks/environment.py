@@ -36,6 +36,7 @@ from flows import (
 
 import visgym_maze
 from visgym_maze import MazeDialogue, MazeVectorEnv, data_uri, generate, parse, png_bytes, render
+from visgym_maze.dialogue.dialects import DIALECTS
 from visgym_maze.files import write_text
 
 ROLLOUTS, TURNS, MAZES = 8, 15, 1024
@@ -46,6 +47,19 @@ TARGETS = {
     "RGB PNG, times Pillow's default": 5.0,
 }
 VECTOR_TARGET = 50.0
+HOSTILE_TARGET = 5.0
+SLOWEST = "milliseconds of the slowest hostile answer of 200,000 characters"
+HOSTILE = (
+    "<action>",
+    "</action>",
+    "<action>left</action>",
+    "<think>",
+    "('a',",
+    "('move', 0),",
+    "[",
+    '{"a":',
+    " ,",
+)
 
 EPILOG = """examples:
   python benchmarks/environment.py                               # prints the figures
@@ -158,6 +172,20 @@ def measure_vector(seconds: float) -> dict[str, float]:
     return result
 
 
+def measure_parser(seconds: float) -> dict[str, float]:
+    """Milliseconds for 200,000 hostile characters, by dialect the slowest of several kinds."""
+    texts = [
+        frame.replace("{}", unit * (200_000 // len(unit)))
+        for unit in HOSTILE
+        for frame in ("{}", "<action>{}</action>", "<tool_call>{}</tool_call>", "[{}]")
+    ]
+    return {
+        dialect: max(microseconds(partial(parse, text, dialect, 5), seconds / len(texts)) for text in texts)
+        / 1e3
+        for dialect in DIALECTS
+    }
+
+
 def peers(size: int, seconds: float) -> dict[str, dict[str, float] | str]:
     """The same work by others, or why it could not be measured."""
     results: dict[str, dict[str, float] | str] = {}
@@ -215,6 +243,9 @@ def report(result: dict[str, Any]) -> None:
     print("\nvector environment")
     for name, value in result["vector"].items():
         print(f"  {name:58s} {value:10.1f}")
+    print(f"\n{SLOWEST} (target: below {HOSTILE_TARGET:g})")
+    for dialect, value in result[SLOWEST].items():
+        print(f"  {dialect:58s} {value:10.2f}")
 
 
 def main() -> None:
@@ -235,7 +266,7 @@ def main() -> None:
             "python": platform.python_version(),
             **{m.__name__: m.__version__ for m in (visgym_maze, np, gymnasium, PIL)},
         },
-        "targets": {**TARGETS, "million steps/s, observe=cell": VECTOR_TARGET},
+        "targets": {**TARGETS, "million steps/s, observe=cell": VECTOR_TARGET, SLOWEST: HOSTILE_TARGET},
         "sizes": {},
     }
     for size in options.sizes:
@@ -250,6 +281,8 @@ def main() -> None:
         result["sizes"][f"{size}x{size}"] = found
     say(f"{MAZES} mazes at once")
     result["vector"] = measure_vector(options.seconds)
+    say("hostile answers")
+    result[SLOWEST] = measure_parser(options.seconds)
     report(result)
     if options.out:
         write_text(options.out, json.dumps(result, indent=1) + "\n")
