@@ -1,0 +1,1 @@
+"""What describes a run to Kubernetes? Manifests and policies, all made from one recipe."""
