@@ -101,15 +101,15 @@ class Sheet:
         self._head = head
         self._strips = strips
         self._data = [strip.data for strip in strips]
-        self._low = 1 + sum(strip.low for strip in strips)
-        self._below = [0] * len(strips)  # raw bytes below each strip
-        below = high = 0
-        for row in range(len(strips) - 1, -1, -1):
-            _, low, strip_high, length = strips[row]
-            self._below[row] = below
-            high += strip_high + low * below
+        self._below: list[int] = []  # raw bytes below each strip
+        all_low, all_high, below = 1, 0, 0
+        for _, low, high, length in reversed(strips):
+            self._below.append(below)
+            all_low += low
+            all_high += high + low * below
             below += length
-        self._high = high + below
+        self._below.reverse()
+        self._low, self._high = all_low, all_high + below
 
     def png(self, row: int = 0, strip: Strip | None = None) -> bytes:
         """A PNG file; with ``strip`` in place of the one at ``row``, which must be as long."""

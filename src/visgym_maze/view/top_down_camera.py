@@ -46,7 +46,8 @@ class TopDownCamera:
         self._numbers = range(layout.height) if view.coordinates else [-1] * layout.height
         if view.coordinates:
             label_mask(max(layout.shape) - 1, view.style.cell)  # refuses cells too small for it
-        self._plain = [row.tobytes() for row in cell_indices(layout)]
+        cells = cell_indices(layout).tobytes()
+        self._plain = [cells[i : i + layout.width] for i in range(0, len(cells), layout.width)]
         self._changes = view.trail or view.fog is not None
         bits = RGB_BITS if view.mode == "rgb" else 4 if self._changes or view.coordinates else 2
         self._press = press_for(view.style, width, bits)
