@@ -76,9 +76,11 @@ def _train(cfg: Any, recipe: Recipe, folder: Path) -> None:
     from rich.console import Console
 
     from visgym_maze_skyrl.local.shims import stand_in_for_flash_attn
+    from visgym_maze_skyrl.observability import RunMetrics
     from visgym_maze_skyrl.progress import ProgressDisplay
     from visgym_maze_skyrl.recorder import Recorder
 
     stand_in_for_flash_attn()
     console = Console(soft_wrap=True)
-    ClusterExperiment(cfg, recipe, folder, [Recorder(folder), ProgressDisplay(console)]).run()
+    callbacks = [Recorder(folder), ProgressDisplay(console), RunMetrics(folder.name)]
+    ClusterExperiment(cfg, recipe, folder, callbacks).run()

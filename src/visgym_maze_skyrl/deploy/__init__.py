@@ -1,1 +1,1 @@
-"""What describes a run to Kubernetes? Manifests and policies, all made from one recipe."""
+"""What describes a run to a cluster? Manifests, policies, dashboard and alerts, all made from one recipe."""

@@ -11,6 +11,8 @@ from pathlib import Path
 import yaml
 
 from visgym_maze.files import write_text
+from visgym_maze_skyrl.deploy.alerts import rules
+from visgym_maze_skyrl.deploy.dashboard import dashboard
 from visgym_maze_skyrl.deploy.deployment import Deployment, DeploymentError
 from visgym_maze_skyrl.deploy.iam import policies
 from visgym_maze_skyrl.deploy.manifests import manifests
@@ -29,6 +31,8 @@ def files(d: Deployment) -> dict[str, str]:
     made = manifests(d)
     texts = {f"manifests/{name}": _HEADER + _dump(objects) for name, objects in made.items()}
     texts.update({f"iam/{name}": json.dumps(text, indent=2) + "\n" for name, text in policies(d).items()})
+    texts["grafana/visgym-maze.json"] = json.dumps(dashboard(), indent=1) + "\n"
+    texts["prometheus/alerts.yaml"] = _HEADER + _dump([rules(d)])
     return texts
 
 
