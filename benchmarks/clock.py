@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable
 
 
+_FEWEST = 6  # batches, however long one takes: the minimum of one or two is no minimum
+
+
 def microseconds(call: Callable[[], object], seconds: float) -> float:
     """Time of one call.
 
@@ -21,9 +24,10 @@ def microseconds(call: Callable[[], object], seconds: float) -> float:
         count *= 2
         elapsed = _batch(call, count)
     best = elapsed / count
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until:
+    until, batches = time.perf_counter() + seconds, 0
+    while batches < _FEWEST or time.perf_counter() < until:
         best = min(best, _batch(call, count) / count)
+        batches += 1
     return best * 1e6
 
 
