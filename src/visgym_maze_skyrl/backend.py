@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -47,15 +48,19 @@ def choose_backend(wanted: str, *, gpus: int = 0) -> tuple[str, str]:
         RecipeError: If ``skyrl``, or a recipe for GPUs, is asked for on a machine that can't run it.
     """
     found = gpu_count()
+    # Inside a Ray job the GPUs are the cluster's: this machine may be a head that has none.
+    on_cluster = bool(gpus and os.environ.get("RAY_ADDRESS"))
     has_vllm = importlib.util.find_spec("vllm") is not None
     if wanted == "skyrl":
-        if not found:
+        if not found and not on_cluster:
             raise RecipeError("the backend skyrl needs an NVIDIA GPU and none is here; use --backend local")
         if not has_vllm:
             raise RecipeError("the backend skyrl needs vLLM; see docs/gpu.md, or use --backend local")
-        return "skyrl", f"as asked; {found} GPU(s)"
+        return "skyrl", f"as asked; {'GPUs of the Ray cluster' if on_cluster else f'{found} GPU(s)'}"
     if wanted == "local":
         return "local", "as asked; SkyRL's GRPO loop in this process on the CPU"
+    if on_cluster and has_vllm:
+        return "skyrl", "inside a Ray cluster, with vLLM"
     if found and has_vllm:
         return "skyrl", f"{found} NVIDIA GPU(s) and vLLM found"
     why = "no NVIDIA GPU found" if not found else "vLLM is not installed"
