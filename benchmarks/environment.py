@@ -102,7 +102,7 @@ def measure_ours(size: int, seconds: float) -> dict[str, float]:
 
 
 def measure_groups(size: int, seconds: float) -> dict[str, float]:
-    """Microseconds of one group of rollouts, in one thread and per group in 32."""
+    """Microseconds of one group of rollouts in one thread, and of wall time per group in 32."""
     rng = np.random.default_rng(0)
     ours = partial(our_group, size, rng, ROLLOUTS, TURNS)
     theirs = partial(pygame_group, size, ROLLOUTS, TURNS)
@@ -259,7 +259,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.5, help="per measurement (default: 0.5)")
     options = parser.parse_args()
     result: dict[str, Any] = {
-        "unit": "microseconds per call, the fastest of many batches, unless a name says otherwise",
+        "unit": "microseconds of processor time per call, the fastest of many batches, unless a name says "
+        "otherwise",
         "command": " ".join(["python", *sys.argv]),
         "machine": {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()},
         "versions": {
