@@ -71,8 +71,8 @@ def _environment() -> list[dict[str, Any]]:
     fixed = {
         # One copy of each model for all nodes.
         "HF_HOME": f"{SHARED}/huggingface",
-        # A restarted trainer waits for the replacement of a lost node; SkyRL's own limit is 3 minutes.
-        "SKYRL_RAY_PG_TIMEOUT_IN_S": "3600",
+        # A job that is stopped ends its step and writes a checkpoint first; Ray alone allows it 3 seconds.
+        "RAY_JOB_STOP_WAIT_TIME_S": "900",
     }
     host = {"fieldRef": {"fieldPath": "status.hostIP"}}
     return [
