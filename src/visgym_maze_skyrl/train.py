@@ -43,6 +43,7 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--recipe", default="tiny", metavar="NAME", help=f"one of {', '.join(RECIPES)}")
     parser.add_argument("--backend", default="auto", choices=BACKENDS, help="default: by what is here")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
+    parser.add_argument("--submit", metavar="ADDRESS", help="train on that Ray cluster; see docs/cluster.md")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="change a field of the recipe")
     return parser.parse_intermixed_args(argv)
 
@@ -50,6 +51,8 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> int:
     """Run a training from the command line; returns the exit code (2 for bad input)."""
     arguments = parse_arguments(argv)
+    if arguments.submit:
+        return _submit(arguments)
     try:
         check_environment()
         recipe, passed = override(recipe_named(arguments.recipe), arguments.overrides)
@@ -63,6 +66,16 @@ def main(argv: list[str] | None = None) -> int:
         print("interrupted; if the run has begun, go on with --resume", file=sys.stderr)
         return 130
     return 0
+
+
+def _submit(arguments: argparse.Namespace) -> int:
+    from visgym_maze_skyrl.cluster.command import main as command
+
+    if arguments.resume:
+        print("error: a run on a cluster is resumed with visgym-maze-train resume RUN", file=sys.stderr)
+        return 2
+    options = ["--recipe", arguments.recipe, "--backend", arguments.backend]
+    return command(["submit", "--address", arguments.submit, *options, *arguments.overrides])
 
 
 def train(

@@ -13,6 +13,7 @@ from visgym_maze_skyrl.cluster.command import main
 from visgym_maze_skyrl.cluster.jobs import Jobs, exit_code
 from visgym_maze_skyrl.cluster.package import pack, packed_files
 from visgym_maze_skyrl.cluster.submit import Submission
+from visgym_maze_skyrl.train import main as train_main
 
 pytestmark = pytest.mark.train
 
@@ -113,6 +114,13 @@ def test_a_mistake_is_found_before_anything_is_sent(argv, message, capsys):
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert message in error
+
+
+def test_the_example_submits_too(capsys):
+    assert train_main(["--submit", "10.0.0.1:8265", "--recipe", "smoke", "steps=3"]) == 2
+    assert "has no scheme" in capsys.readouterr().err
+    assert train_main(["--submit", "http://10.0.0.1:8265", "--resume"]) == 2
+    assert "visgym-maze-train resume RUN" in capsys.readouterr().err
 
 
 def test_unknown_commands_and_help(capsys):

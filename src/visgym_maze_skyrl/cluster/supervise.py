@@ -84,13 +84,19 @@ class Supervisor:
         _say(f"training starts{' again' if resume else ''} on the backend {self.backend}")
         module = [sys.executable, "-m", "visgym_maze_skyrl.cluster.attempt", str(os.getpid())]
         arguments = ["--recipe", self.recipe.name, "--backend", self.backend, *resume, *self.overrides]
-        # Time for a lost node's successor to join, where SkyRL alone would wait three minutes.
-        environment = {"SKYRL_RAY_PG_TIMEOUT_IN_S": str(int(self.patience)), **os.environ}
         # A session of its own: Ctrl-C in a terminal reaches the supervisor alone.
-        self._child = subprocess.Popen([*module, *arguments], env=environment, start_new_session=True)
+        self._child = subprocess.Popen([*module, *arguments], env=self._environment(), start_new_session=True)
         if self._signal:  # asked to stop before there was a child to tell
             self._child.send_signal(signal.SIGINT)
         return self._child.wait()
+
+    def _environment(self) -> dict[str, str]:
+        # Time for a lost node's successor to join, where SkyRL alone would wait three minutes.
+        environment = {"SKYRL_RAY_PG_TIMEOUT_IN_S": str(int(self.patience)), **os.environ}
+        if self.backend == "skyrl":
+            return environment
+        # Ray marks its jobs so, upon which SkyRL's worker asks Ray for its GPU; this backend has neither.
+        return {k: v for k, v in environment.items() if not k.startswith("RAY_EXPERIMENTAL_NOSET_")}
 
     def _nodes_are_there(self) -> bool:
         if "RAY_ADDRESS" not in os.environ:  # no job of a cluster
