@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 
@@ -12,11 +13,13 @@ def living(kind: str) -> float:
 
     import ray
 
+    handler = signal.getsignal(signal.SIGTERM)
     ray.init(address="auto", log_to_driver=False, logging_level=logging.ERROR)
     try:
         return sum(node["Resources"].get(kind, 0.0) for node in ray.nodes() if node["Alive"])
     finally:
         ray.shutdown()
+        signal.signal(signal.SIGTERM, handler)  # Ray has put its own in its place
 
 
 def wait_for(
