@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import importlib.util
 import json
 import os
 import shlex
@@ -234,6 +235,13 @@ def test_a_mistake_is_named(objects, mistake, message):
     mistake(objects)
     with pytest.raises(AssertionError, match=message):
         assert not found(objects), "\n".join(found(objects))
+
+
+def test_the_job_starts_what_the_package_has():
+    python, _, module, *arguments = shlex.split(Deployment().entrypoint)
+    assert python == "python"
+    assert importlib.util.find_spec(module) is not None
+    assert arguments == ["--recipe", "hyperpod-qwen3-vl-8b", "output=/shared/runs/hyperpod-qwen3-vl-8b"]
 
 
 def test_other_recipes_change_everything_at_once():
