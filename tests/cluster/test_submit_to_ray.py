@@ -96,10 +96,10 @@ def command(*arguments):
     return [sys.executable, "-m", "visgym_maze_skyrl.cluster.command", *arguments]
 
 
-def call(*arguments):
+def call(*arguments, env=None):
     """Exit code and all output of ``visgym-maze-train``."""
     done = subprocess.run(
-        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=400, env=env
     )
     return done.returncode, done.stdout
 
@@ -168,3 +168,42 @@ def test_a_stopped_run_is_resumed_by_its_id_and_plays_the_same_mazes(head, tmp_p
     code, output = call("status", "long", "--address", head)
     assert re.fullmatch(r"long  STOPPED\nlong-2  SUCCEEDED exit code 0\n", output)
     assert code == 0
+
+
+def test_hyperpods_toolkit_opens_sessions_and_opens_them_again(head, tmp_path):
+    pytest.importorskip("sagemaker_ray", reason="needs the extra hyperpod")
+    pytest.importorskip("trustme", reason="needs the package trustme")
+    from hyperpod_stand_in import HyperPod
+
+    api = HyperPod(head, tmp_path)
+    certificate = str(api.certificate)
+    env = os.environ | {
+        "KUBECONFIG": str(api.kubeconfig),
+        "REQUESTS_CA_BUNDLE": certificate,
+        "SSL_CERT_FILE": certificate,
+    }
+    address = "sagemaker_ray://visgym/team-a"
+    runs = tmp_path / "runs"
+    try:
+        with subprocess.Popen(
+            command(*submission(address, runs, "far", "steps=6")),
+            env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        ) as process:  # fmt: skip
+            log = StepLog(runs / "far" / "metrics.jsonl")
+            wait_until(lambda: log.read() or process.poll() is not None, 180)
+            api.sessions.clear()  # while the run is followed
+            output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
+        assert output.rstrip().endswith("run far: SUCCEEDED")
+        assert output.count("supervise: training starts") == 1
+        assert [f"step    {n}/6" in output for n in range(1, 7)] == [True] * 6
+        assert api.connections >= 2
+
+        for other, message in (("nobody/team-a", "not found"), ("visgym/someone-else", "[Dd]enied")):
+            code, output = call("status", "far", "--address", f"sagemaker_ray://{other}", env=env)
+            assert code == 2, output
+            assert output.startswith("error: no job server at sagemaker_ray://")
+            assert re.search(message, output), output
+            assert output.count("\n") == 1
+    finally:
+        api.close()
