@@ -65,6 +65,7 @@ def test_names_are_completed(words, expected):
     ("arguments", "message"),
     [
         (["render", "--size", "8"], "height must be an odd number from 5 up, got 8; try 9"),
+        (["render", "--size", "9999"], "at most 301 cells a side"),
         (["render", "--size", "nine"], "--size is an odd number such as 9, or HEIGHTxWIDTH such as 7x11"),
         (["render", "--style", "neon"], "unknown style 'neon'; known: visgym"),
         (["render", "--style", "dark", "--view", "fog"], "give either --style dark or --view fog"),

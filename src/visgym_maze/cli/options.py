@@ -98,16 +98,24 @@ Feedback = Annotated[
 ]
 
 
+_LARGEST_SIDE = 301  # a picture of 7525 x 7525 pixels, 170 MB as an array
+
+
 def size_of(text: str) -> tuple[int, int]:
     """``"9"`` or ``"7x11"`` as height and width.
 
     Raises:
-        ValueError: If it is neither.
+        ValueError: If it is neither, or so large that its picture would fill the memory.
     """
-    match = re.fullmatch(r"(\d{1,4})(?:x(\d{1,4}))?", text)
+    match = re.fullmatch(r"(\d{1,9})(?:x(\d{1,9}))?", text)
     if match is None:
         raise ValueError(f"--size is an odd number such as 9, or HEIGHTxWIDTH such as 7x11; got {text!r}")
-    return int(match[1]), int(match[2] or match[1])
+    height, width = int(match[1]), int(match[2] or match[1])
+    if max(height, width) > _LARGEST_SIDE:
+        raise ValueError(
+            f"--size {text}: at most {_LARGEST_SIDE} cells a side here; visgym_maze.generate has no limit"
+        )
+    return height, width
 
 
 def given(**options: Any) -> dict[str, Any]:
