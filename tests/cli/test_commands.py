@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 
@@ -73,6 +74,10 @@ def test_names_are_completed(words, expected):
         (["render", "--out", "/dev/null/maze.png"], "/dev/null"),
         (["split", "test"], "unknown split 'test'; known: train, dev, eval"),
         (["split", "eval", "--size", "7", "--n", "1000"], "ask for at most 216"),
+        (
+            ["eval", "--policy", "oracle", "--split", __file__],
+            "test_commands.py is no split manifest: no JSON",
+        ),
         (["demos", "--out", "demos", "--format", "csv"], "unknown format 'csv'; known: openai"),
         (["demos", "--out", "demos", "--detours", "2"], "detours is a probability"),
     ],
@@ -195,3 +200,17 @@ def test_long_work_shows_a_bar_on_a_terminal(monkeypatch):
         tell(3, 8)
     assert "episodes" in screen.file.getvalue()
     assert "3/8" in screen.file.getvalue()
+
+
+@pytest.mark.parametrize("columns", [20, 400])
+def test_a_terminal_without_unicode_gets_question_marks(columns):
+    command = [*MAIN, "eval", "--policy", "oracle"]
+    plain = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "COLUMNS": str(columns)}
+    done = subprocess.run([*command, "--limit", "2"], capture_output=True, text=True, env=plain)
+    assert done.returncode == 0, done.stderr
+    assert "2/2 solved" in " ".join(done.stdout.split())
+    assert "Traceback" not in done.stderr
+    record = subprocess.run(
+        [*command, "--limit", "2", "--json"], capture_output=True, text=True, env=plain, check=True
+    )
+    assert json.loads(record.stdout)["successes"] == 2

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 
 
 def main() -> None:
     """Run the command with the arguments of the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     try:
         from visgym_maze.cli.app import build
     except ModuleNotFoundError as error:

@@ -35,7 +35,10 @@ def read_manifest(path: str | Path, make_spec: type[SplitSpec]) -> tuple[SplitSp
     Raises:
         ValueError: If it is no manifest, or the spec contradicts itself or the mazes.
     """
-    data = json.loads(Path(path).read_text(encoding="utf-8"))
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no split manifest: no JSON in UTF-8 ({error})") from error
     if not isinstance(data, dict) or data.get("format") != MANIFEST_FORMAT:
         raise ValueError(f"{path} is not a split manifest of format {MANIFEST_FORMAT}")
     try:
