@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import weakref
@@ -186,6 +187,8 @@ class EndpointPolicy:
         if not isinstance(text, str) or not isinstance(usage, dict):
             raise self._error(f"sent no chat completion: {self._shown(response)!r}")
         counts = {name: count for name, count in usage.items() if isinstance(count, int)}
+        # Half of a surrogate pair is no character: it could be neither kept nor sent back.
+        text = text.encode("utf-8", "replace").decode("utf-8")
         return self._address.hide(text), counts
 
     def _shown(self, response: httpx.Response) -> str:
@@ -199,6 +202,7 @@ class EndpointPolicy:
 def _retry_after(response: httpx.Response) -> float | None:
     """Seconds that the server asks to wait, if it says so in seconds."""
     try:
-        return min(max(float(response.headers["Retry-After"]), 0.0), _LONGEST_WAIT)
+        seconds = float(response.headers["Retry-After"])
     except (KeyError, ValueError):
         return None
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), _LONGEST_WAIT)

@@ -304,3 +304,17 @@ def test_an_endpoint_needs_a_folder_and_a_model(server, run, tmp_path):
     assert "--endpoint needs --model NAME" in result.err
     result = run("eval", "--endpoint", server.url, "--model", "m", "--out", tmp_path, "--request", "[1]")
     assert "--request is a JSON object" in result.err
+
+
+@pytest.mark.parametrize("wait", ["nan", "-5", "soon", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_wait_that_is_no_number_of_seconds_is_not_waited_for(server, wait):
+    server.faults.append(status(429, Retry_After=wait))
+    assert evaluate(policy_for(server), MAZES[:1])[0].successes == 1
+
+
+def test_half_a_surrogate_pair_costs_no_episode(server, tmp_path):
+    answer = server.answer
+    server.answer = lambda messages: "\ud800 " + answer(messages)
+    report, (trajectory,) = evaluate(policy_for(server), MAZES[:1], record=tmp_path / "episodes.jsonl")
+    assert report.successes == 1
+    assert all(turn.text.startswith("? ") for turn in trajectory.turns)

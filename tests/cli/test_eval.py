@@ -242,3 +242,26 @@ def test_without_matplotlib_the_report_has_no_picture(tmp_path, monkeypatch):
     files = report_files.write_report(tmp_path, report, trajectories)
     assert [file.name for file in files] == ["report.json", "report.md"]
     assert "report.png" not in (tmp_path / "report.md").read_text()
+
+
+def test_an_evaluation_does_not_go_on_under_another_text_of_its_prompt_file(run, tmp_path):
+    prompt = tmp_path / "prompt.json"
+    again = (
+        "eval",
+        "--policy",
+        "oracle",
+        "--limit",
+        2,
+        "--prompt",
+        prompt,
+        "--out",
+        tmp_path / "out",
+        "--json",
+    )
+    prompt.write_text(json.dumps({"first": "Go. $goal_help", "later": "$feedback"}))
+    assert run(*again).data["episodes"] == 2
+    assert run(*again).data["info"]["episodes_before"] == 2
+    prompt.write_text(json.dumps({"first": "Run. $goal_help", "later": "$feedback"}))
+    refused = run(*again)
+    assert refused.code == 2
+    assert "prompt_sha256" in refused.err

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -151,6 +152,9 @@ def command(
             "--endpoint needs --out FOLDER, so that no answer is ever asked (and paid) for twice"
         )
     settings = {"policy": player.name, "mazes": mazes, "play": play, "sampling": player.sampling}
+    if prompt is not None and Path(prompt).is_file():
+        # A file may hold another text tomorrow; one report is of one prompt.
+        settings["prompt_sha256"] = sha256(Path(prompt).read_bytes()).hexdigest()
     claim = nullcontext() if out is None else claimed(out, {**settings, "split_key": levels_key(levels)})
     with claim as record:
         report, trajectories = _play(player, levels, settings, record, on_error)
