@@ -10,70 +10,60 @@ there is, float32 against float32 leaves next to nothing.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import torch
+from serving import (
+    arguments_of,
+    client_of,
+    groups,
+    measured_with,
+    our_generator,
+    recipe_for,
+    skyrl_settings,
+    vllm_server,
+)
 from transformers import AutoModelForImageTextToText
 
-sys.path.insert(0, str(Path(__file__).parent))
-import rollouts as speed
-
-from visgym_maze_skyrl.cluster.pictures import PictureEncoder
-from visgym_maze_skyrl.generator import MazeGenerator
-from visgym_maze_skyrl.local.chat import ChatCodec
-from visgym_maze_skyrl.local.pictures import PictureReader
+from visgym_maze.files import write_text
 from visgym_maze_skyrl.masking import forbid
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--model", default=str(speed.tiny_model_folder()), help="Qwen3-VL folder")
+    parser = arguments_of(__doc__, mazes=8)
     parser.add_argument("--engine", default="bfloat16", choices=["bfloat16", "float32"])
-    parser.add_argument("--mazes", type=int, default=8, help="mazes, each played by 8 rollouts")
-    parser.add_argument("--server", default="", help="further arguments of the vLLM server")
-    parser.add_argument("--log", type=Path, default=Path("gap-server.log"), help="the server's log")
-    parser.add_argument("--out", type=Path, help="also write the result to this file")
     arguments = parser.parse_args()
-    arguments.hot_turns = 0
-    arguments.server = f"--dtype {arguments.engine} {arguments.server}"
-    port = speed._free_port()
-    with speed._server(arguments, port):
-        output = asyncio.run(_play(arguments, port))
+    model, engine = arguments.model, arguments.engine
+    with vllm_server(model, arguments.log, f"--dtype {engine} {arguments.server}") as port:
+        output = asyncio.run(_play(model, port, getattr(torch, engine), arguments.mazes))
     result = {
-        **{key: speed._header(arguments, 0.0)[key] for key in ("machine", "versions")},
-        "command": " ".join(["python", "benchmarks/logprob_gap.py", *sys.argv[1:]]),
-        "engine": arguments.engine,
+        **measured_with("logprob_gap.py"),
+        "engine": engine,
         "tokens": sum(map(sum, output["loss_masks"])),
-        "trainer": {str(d).removeprefix("torch."): _gap(arguments.model, output, d) for d in _DTYPES},
+        "trainer": {str(d).removeprefix("torch."): _gap(model, output, d) for d in _DTYPES},
     }
     print(json.dumps(result, indent=1))
     if arguments.out:
-        speed.write_text(arguments.out, json.dumps(result, indent=1) + "\n")
+        write_text(arguments.out, json.dumps(result, indent=1) + "\n")
 
 
 _DTYPES = (torch.bfloat16, torch.float32)
 
 
-async def _play(arguments: argparse.Namespace, port: int) -> dict[str, Any]:
+async def _play(model: str, port: int, dtype: torch.dtype, mazes: int) -> dict[str, Any]:
+    client, recipe = client_of(model, port), recipe_for(model, "patch16", mazes)
     with tempfile.TemporaryDirectory() as folder:
-        client, recipe, cfg = speed._setup(arguments, port, Path(folder), "patch16", 15)
-        codec = ChatCodec(client.tokenizer, PictureReader(arguments.model))
-        encoder = PictureEncoder(getattr(torch, arguments.engine))
-        generator = MazeGenerator(
-            cfg.generator, cfg.environment.skyrl_gym, client, codec, encode_picture=encoder, one_engine=True
-        )
-        batch = speed._batch(recipe, client.tokenizer, 15, first=0, mazes=arguments.mazes)
-        output: dict[str, Any] = dict(await generator.generate(batch))
-        output["tokenizer"], output["image_id"] = client.tokenizer, codec.image_id
-        await client._get_generate_client().aclose()
+        cfg = skyrl_settings(recipe, Path(folder), 15)
+    generator = our_generator(cfg, client, model, dtype)
+    output: dict[str, Any] = dict(
+        await generator.generate(groups(recipe, client.tokenizer, 15, first=0, mazes=mazes))
+    )
+    output["tokenizer"], output["image_id"] = client.tokenizer, generator.codec.image_id
+    await client._get_generate_client().aclose()
     return output
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from visgym_maze.files import write_bytes, write_text
+from visgym_maze.files import locked, write_bytes, write_text
 
 
 def test_missing_folders_are_made_and_nothing_is_left_beside(tmp_path):
@@ -34,3 +34,14 @@ def test_permissions_are_those_of_a_plain_file(tmp_path):
     write_text(tmp_path / "written", "")
     (tmp_path / "plain").touch()
     assert (tmp_path / "written").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_folder_is_held_by_one_at_a_time(tmp_path):
+    with (
+        locked(tmp_path, RuntimeError("first")),
+        pytest.raises(RuntimeError, match="second"),
+        locked(tmp_path, RuntimeError("second")),
+    ):
+        pass
+    with locked(tmp_path, RuntimeError("third")):
+        pass

@@ -1,9 +1,11 @@
-"""How are files written so that a crash never leaves half of one?"""
+"""How are files written so that a crash never leaves half of one, nor two processes a mixture?"""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -30,6 +32,29 @@ def write_bytes(path: str | Path, data: bytes) -> None:
 def write_text(path: str | Path, text: str) -> None:
     """:func:`write_bytes` for UTF-8 text."""
     write_bytes(path, text.encode("utf-8"))
+
+
+@contextmanager
+def locked(folder: str | Path, refusal: Exception) -> Generator[None]:
+    """Hold a folder for this process, by its file ``.lock``; it is free again when the process ends.
+
+    Where there are no such locks (Windows), two processes in one folder are the user's to avoid.
+
+    Args:
+        folder: An existing folder.
+        refusal: Raised if another process holds it.
+    """
+    with (Path(folder) / ".lock").open("w") as file:
+        try:
+            import fcntl
+        except ImportError:
+            yield
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise refusal from error
+        yield
 
 
 def _umask() -> int:

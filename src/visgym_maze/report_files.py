@@ -62,7 +62,22 @@ def read_report(path: str | Path) -> dict[str, Any]:
         raise ValueError(
             f"{path} is no report of format {FORMAT}; `visgym-maze eval --out FOLDER` writes one"
         )
+    if (damage := _damage(document)) is not None:
+        raise ValueError(f"{path} is a damaged report: {damage}")
     return document
+
+
+def _damage(document: dict[str, Any]) -> str | None:
+    """What a comparison needs and a document lacks."""
+    for name, kind in (("outcomes", list), ("info", dict), ("split_key", str)):
+        if not isinstance(document.get(name), kind):
+            return f"its {name} is no {kind.__name__}"
+    if not document["outcomes"]:
+        return "it holds no outcome"
+    for number, outcome in enumerate(document["outcomes"]):
+        if not isinstance(outcome, dict) or not {"maze", "success"} <= outcome.keys():
+            return f"outcome {number} names no maze and its success"
+    return next((f"it has no {name}" for name in ("max_turns", "goal_rule") if name not in document), None)
 
 
 def to_markdown(report: Report, picture: str | None = None) -> str:

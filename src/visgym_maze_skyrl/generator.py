@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -178,6 +178,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         messages, _ = await self._in_env(env.init, prompt)
         tokens.open(messages)
         known: set[str] = self._cached if self.one_engine else set()
+        ask = partial(self._ask, tokens, session=session, sampling=sampling, cache_salt=cache_salt)
         while True:
             tokens.check_pictures()
             if len(tokens.ids) > max_input_length:
@@ -188,7 +189,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
                     )
                 env.abort(StopReason.CONTEXT_LIMIT)
                 return "length"
-            text = await self._answer(tokens, known, session, sampling, cache_salt)
+            text = await self._answer(tokens, known, ask)
             observations, reward, done = await self._step(env, text)
             tokens.rewards[-1] = reward
             if done:
@@ -196,25 +197,21 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             tokens.observe(observations)
 
     async def _answer(
-        self,
-        tokens: Conversation,
-        known: set[str],
-        session: str,
-        sampling: dict[str, Any],
-        cache_salt: str | None,
+        self, tokens: Conversation, known: set[str], ask: Callable[[set[str]], Awaitable[Any]]
     ) -> str:
         """Sample one answer and return its text; ``known`` are the pictures that the engine has."""
         try:
-            output = await self._ask(tokens, known, session, sampling, cache_salt)
+            output = await ask(known)
         except Exception as error:
             # The engine may have dropped a picture from its cache: send all of them once more.
-            logger.warning(f"{session}: asking the engine again after {type(error).__name__}: {error}")
+            logger.warning(f"asking the engine again after {type(error).__name__}: {error}")
             known.difference_update(picture.key for picture in tokens.pictures)
             try:
-                output = await self._ask(tokens, known, session, sampling, cache_salt)
+                output = await ask(known)
             except Exception as second:
                 detail = f"the engine refused a request: {type(second).__name__}: {str(second)[:200]}"
                 raise RolloutFault(StopReason.ERROR, detail) from second
+        known.update(picture.key for picture in tokens.pictures)
         ids = list(output["response_ids"][0])
         if not ids:
             raise RolloutFault(StopReason.ERROR, "the engine returned an empty answer")
@@ -226,11 +223,12 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         self,
         tokens: Conversation,
         known: set[str],
+        *,
         session: str,
         sampling: dict[str, Any],
         cache_salt: str | None,
     ) -> Any:
-        """One request to the engine; what it has answered for, it has seen."""
+        """One request to the engine."""
         features: Any = tokens.features(self.encode_picture, known)
         request = InferenceEngineInput(
             prompts=None,
@@ -242,9 +240,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             routed_experts_prompt_starts=None,
             return_sample_support=None,
         )
-        output = await self.inference_engine_client.generate(request, model=self.policy_model_name)
-        known.update(picture.key for picture in tokens.pictures)
-        return output
+        return await self.inference_engine_client.generate(request, model=self.policy_model_name)
 
     async def _check_rendering(self, tokens: Conversation) -> None:
         client: Any = self.inference_engine_client

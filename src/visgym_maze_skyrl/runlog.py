@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -109,20 +106,3 @@ def record_run(folder: Path, recipe: Recipe, passed: list[str]) -> None:
 def was_evaluated(folder: Path, step: int) -> bool:
     """Whether the run has already logged its evaluation at ``step``."""
     return any(record["step"] == step for record in StepLog(folder / "evaluations.jsonl").read())
-
-
-@contextmanager
-def locked(folder: Path) -> Generator[None]:
-    """Hold the folder for this process.
-
-    Raises:
-        RecipeError: If another process holds it.
-    """
-    with (folder / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise RecipeError(
-                f"another run is writing to {folder}; choose another with output=FOLDER"
-            ) from error
-        yield

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from visgym_maze.files import locked
 from visgym_maze_skyrl.backend import BACKENDS, check_environment, choose_backend
 from visgym_maze_skyrl.recipe import (
     RECIPES,
@@ -21,12 +22,12 @@ from visgym_maze_skyrl.recipe import (
     override,
     recipe_named,
 )
-from visgym_maze_skyrl.runlog import check_run, locked, make_folder, record_run, was_evaluated
+from visgym_maze_skyrl.runlog import check_run, make_folder, record_run, was_evaluated
 
 EXAMPLES = """examples:
   python examples/train_grpo.py                                 train the tiny model on this machine
-  python examples/train_grpo.py --recipe smoke                  see every part work, in seconds
-  python examples/train_grpo.py steps=80 learning_rate=5e-4     change fields of the recipe
+  python examples/train_grpo.py --recipe smoke                  see every part work, in half a minute
+  python examples/train_grpo.py steps=80 learning_rate=1e-4     change fields of the recipe
   python examples/train_grpo.py model=FOLDER size=9 output=runs/mine
   python examples/train_grpo.py --resume                        go on after a stop or a crash
   python examples/train_grpo.py trainer.algorithm.eps_clip_high=0.28   any field of SkyRL's own configuration
@@ -99,7 +100,8 @@ def train(
     model_path = resolve_model(recipe.model)
     recipe.split("eval")
     make_folder(folder)
-    with locked(folder):
+    refusal = RecipeError(f"another run is writing to {folder}; choose another with output=FOLDER")
+    with locked(folder, refusal):
         check_run(folder, recipe, passed or [], resume=resume)
         run = _run_local if backend == "local" else _run_skyrl
         return run(recipe, folder, model_path, passed or [], resume)

@@ -1,5 +1,6 @@
 """Any OpenAI-compatible endpoint: asked with pictures, patiently, and never twice; its key goes nowhere."""
 
+import base64
 import json
 import logging
 import os
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from types import SimpleNamespace
+from urllib.parse import quote
 
 import pytest
 from chat_server import ChatServer, completion, hang_up, oracle, status
@@ -318,3 +320,17 @@ def test_half_a_surrogate_pair_costs_no_episode(server, tmp_path):
     report, (trajectory,) = evaluate(policy_for(server), MAZES[:1], record=tmp_path / "episodes.jsonl")
     assert report.successes == 1
     assert all(turn.text.startswith("? ") for turn in trajectory.turns)
+
+
+@pytest.mark.parametrize("spell", [str, lambda key: json.dumps(key)[1:-1], quote, lambda key: b64(key)])
+def test_a_key_is_hidden_however_a_server_spells_it(server, monkeypatch, spell):
+    key = 'sk"se/cret+012\\345'
+    monkeypatch.setenv("MAZE_KEY", key)
+    server.faults.append(status(401, f"bad key {spell(key)}"))
+    with pytest.raises(EndpointError, match=r"bad key \(key\)") as error:
+        ask_once(policy_for(server, key_variable="MAZE_KEY"))
+    assert spell(key) not in str(error.value)
+
+
+def b64(text):
+    return base64.b64encode(text.encode()).decode()

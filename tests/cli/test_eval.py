@@ -265,3 +265,41 @@ def test_an_evaluation_does_not_go_on_under_another_text_of_its_prompt_file(run,
     refused = run(*again)
     assert refused.code == 2
     assert "prompt_sha256" in refused.err
+
+
+def test_a_suite_that_was_changed_does_not_keep_its_name(run):
+    suite = ["eval", "--policy", "oracle", "--suite", "blank-image", "--limit", 1, "--json"]
+    assert run(*suite, "--observe", "image").data["info"]["mazes"] == "blank-image, but observe=image"
+    assert run(*suite, "--observe", "blank").data["info"]["mazes"] == "blank-image"
+
+
+def test_a_report_says_of_which_role_its_mazes_are(run, tmp_path):
+    Split.make("train", 7, 2, max_moves=14).save(tmp_path / "some.json")
+    report = run("eval", "--policy", "oracle", "--split", tmp_path / "some.json", "--json").data
+    assert report["info"]["mazes"] == "some.json (role train)"
+
+
+def test_a_callable_that_prints_leaves_json_alone_on_standard_output(run, mine, tmp_path):
+    (tmp_path / "chatty_to_eval.py").write_text("def say(messages):\n    print('hm')\n    return 'no'\n")
+    result = run("eval", "--policy", "chatty_to_eval:say", "--limit", 1, "--json")
+    assert result.data["episodes"] == 1
+    assert "hm" in result.err
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("outcomes", [{}], "outcome 0 names no maze"),
+        ("outcomes", [], "it holds no outcome"),
+        ("info", None, "its info is no dict"),
+        ("split_key", None, "its split_key is no str"),
+        ("outcomes", {"a": 1}, "its outcomes is no list"),
+    ],
+)
+def test_a_damaged_report_is_named_before_anything_is_compared(run, tmp_path, field, value, message):
+    assert run("eval", "--policy", "oracle", "--limit", 2, "--out", tmp_path / "a").code == 0
+    path = tmp_path / "a" / "report.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
+    refused = run("compare", path, path)
+    assert refused.code == 2
+    assert f"report.json is a damaged report: {message}" in refused.err

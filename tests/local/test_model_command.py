@@ -11,6 +11,7 @@ import torch
 from visgym_maze import Split
 from visgym_maze.cli.app import build
 from visgym_maze.cli.choosing import choose
+from visgym_maze_skyrl.local.policy import ModelPolicy
 
 pytestmark = pytest.mark.train
 MAZES = Split.make("eval", 7, 4, max_moves=14)
@@ -91,3 +92,10 @@ def test_other_folders_are_refused(evaluate, folder, tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     with pytest.raises(ValueError, match="a model of type 'llama', only qwen3_vl"):
         choose(str(tmp_path), None)
+
+
+def test_an_adapter_given_as_a_model_is_named(tmp_path):
+    (tmp_path / "adapter_config.json").write_text("{}")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"holds a LoRA adapter.*--adapter"):
+        ModelPolicy.load(tmp_path)

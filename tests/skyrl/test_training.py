@@ -16,10 +16,11 @@ from safetensors.torch import load_file
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from visgym_maze import Trajectory, role_of
+from visgym_maze.files import locked
 from visgym_maze_skyrl.assets import tiny_model_folder
 from visgym_maze_skyrl.env import MazeTextEnv
 from visgym_maze_skyrl.recipe import TINY_MODEL, RecipeError
-from visgym_maze_skyrl.runlog import StepLog, locked
+from visgym_maze_skyrl.runlog import StepLog
 from visgym_maze_skyrl.train import train
 from visgym_maze_skyrl.trainer import repair_latest
 
@@ -274,7 +275,7 @@ def test_a_run_folder_is_left_untouched_by_bad_input(run, recipe, change, resume
 
 
 def test_a_second_run_in_the_same_folder_is_refused(run, recipe):
-    with locked(run[0]), pytest.raises(RecipeError, match="another run is writing"):
+    with locked(run[0], RuntimeError()), pytest.raises(RecipeError, match="another run is writing"):
         train(dataclasses.replace(recipe, output=str(run[0])), resume=True)
 
 

@@ -42,16 +42,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Write transcripts of shortest paths, for supervised fine-tuning."""
-    play = options.given(
-        max_turns=max_turns,
-        prompt=prompt,
-        style=style,
-        view=view,
-        observe=observe,
-        dialect=dialect,
-        goal_rule=goal_rule,
-        max_moves_per_turn=moves_per_turn,
-    )
+    play = options.play_of(locals())
     most = moves_within((max_turns or 15) * (moves_per_turn or 1), goal_rule or "stop")
     split = Split.make(role, options.size_of(size), n, seed, most)
     with progress("transcripts", n) as tell:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, redirect_stdout
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -116,17 +117,10 @@ def command(
         answer(described, as_json, *(f"{name}: {text}\n" for name, text in described.items()))
         return
     mazes, levels, play = _mazes(suite, split, limit)
-    play |= options.given(
-        max_turns=max_turns,
-        prompt=prompt,
-        style=style,
-        view=view,
-        observe=observe,
-        dialect=dialect,
-        goal_rule=goal_rule,
-        max_moves_per_turn=moves_per_turn,
-        feedback=feedback,
-    )
+    asked = options.play_of(locals())
+    if changed := [f"{name}={value}" for name, value in asked.items() if play.get(name, value) != value]:
+        mazes += f", but {', '.join(changed)}"  # no longer what the suite is
+    play |= asked
     MazeDialogue(levels[0], **play)  # refuses bad options before anything is loaded
     if on_error not in ON_ERROR:
         raise ValueError(f"unknown --on-error {on_error!r}; known: {', '.join(ON_ERROR)}")
@@ -171,7 +165,9 @@ def _mazes(
     if suite is not None and split is not None:
         raise ValueError(f"give either --suite {suite} or --split {split}")
     if split is not None:
-        name, levels, play = split.name, Split.load(split).levels, dict[str, Any]()
+        drawn = Split.load(split)
+        # The role stands in the report: what is solved of training mazes is no held-out score.
+        name, levels, play = f"{split.name} (role {drawn.spec.name})", drawn.levels, dict[str, Any]()
     else:
         name = suite or "paper-64"
         with progress("drawing mazes"):
@@ -192,7 +188,8 @@ def _play(
     info: dict[str, Any] = {**settings, "on_error": on_error, "versions": versions(), "date": date}
     info["episodes_before"] = before
     try:
-        with progress("episodes", len(levels)) as tell:
+        # A policy that prints must not stand between the lines of the result.
+        with redirect_stdout(sys.stderr), progress("episodes", len(levels)) as tell:
             tell(before, len(levels))
             report, trajectories = evaluate(
                 player.policy,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from visgym_maze.files import write_text
+from visgym_maze.files import locked, write_text
 
 SETTINGS = "evaluation.json"
 EPISODES = "trajectories.jsonl"
@@ -29,23 +29,10 @@ def claimed(folder: Path, settings: dict[str, Any]) -> Generator[Path]:
         ValueError: If the folder holds another evaluation, or another process holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as file:
-        _lock(file.fileno(), folder)
+    refusal = ValueError(f"another evaluation is writing to {folder}; wait for it, or take another --out")
+    with locked(folder, refusal):
         _check(folder, json.loads(json.dumps(settings)))
         yield folder / EPISODES
-
-
-def _lock(handle: int, folder: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows, where two processes in one folder are the user's to avoid
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise ValueError(
-            f"another evaluation is writing to {folder}; wait for it, or take another --out"
-        ) from error
 
 
 def _check(folder: Path, settings: dict[str, Any]) -> None:

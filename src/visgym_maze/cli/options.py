@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +12,6 @@ import typer
 from visgym_maze.dialogue.dialects import DIALECTS
 from visgym_maze.dialogue.episode import GOAL_RULES, OBSERVE
 from visgym_maze.dialogue.prompts import PROMPTS
-from visgym_maze.suites import SUITES
 from visgym_maze.view.named import VIEWS
 from visgym_maze.view.style import STYLES
 from visgym_maze.world.algorithms import GENERATORS
@@ -80,7 +79,6 @@ Size = Annotated[str, typer.Option("--size", help="Side in cells with the wall r
 Generator = Annotated[str, one_of("Algorithm", GENERATORS, "--generator")]
 Endpoints = Annotated[str, one_of("Where start and goal are", ENDPOINTS, "--endpoints")]
 MaxMoves = Annotated[int | None, whole("Only mazes with a shortest path of at most this.", "--max-moves")]
-SuiteName = Annotated[str, one_of("Test suite", SUITES, "--suite")]
 
 MaxTurns = Annotated[int | None, whole("Turn cap.", "--max-turns", panel=_PLAY)]
 Prompt = Annotated[str | None, one_of("Prompt, or path of a .json file", PROMPTS, "--prompt", panel=_PLAY)]
@@ -118,6 +116,18 @@ def size_of(text: str) -> tuple[int, int]:
     return height, width
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """The options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
+_PLAYED = (
+    "max_turns", "prompt", "style", "view", "observe", "dialect", "goal_rule", "feedback", "moves_per_turn",
+)  # fmt: skip
+
+
+def play_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """How to play, out of the arguments of a command (its ``locals()``): what was given of it.
+
+    Returns:
+        Keyword arguments of :class:`~visgym_maze.dialogue.episode.MazeDialogue`.
+    """
+    play = {name: arguments[name] for name in _PLAYED if arguments.get(name) is not None}
+    if "moves_per_turn" in play:
+        play["max_moves_per_turn"] = play.pop("moves_per_turn")
+    return play

@@ -68,16 +68,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Play one maze, see what a model sees, and how it is scored."""
-    play = options.given(
-        max_turns=max_turns,
-        prompt=prompt,
-        style=style,
-        view=view,
-        observe=observe,
-        dialect=dialect,
-        goal_rule=goal_rule,
-        feedback=feedback,
-    )
+    play = options.play_of(locals())
     most = moves_within(max_turns or 15, goal_rule or "stop")
     layout = generate(options.size_of(size), generator, seed, endpoints=endpoints, max_moves=most)
     dialogue = MazeDialogue(layout, **play)

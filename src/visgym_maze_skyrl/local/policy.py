@@ -126,6 +126,11 @@ class ModelPolicy:
 
 
 def _check_model(folder: Path) -> None:
+    if (folder / "adapter_config.json").is_file():
+        raise ValueError(
+            f"{folder} holds a LoRA adapter; give the model that it was trained from, and the folder as its "
+            "adapter (--adapter)"
+        )
     if not (folder / "config.json").is_file():
         raise ValueError(f"{folder} holds no config.json; give a Hugging Face model folder")
     config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
