@@ -55,6 +55,8 @@ HYPERPOD: dict[str, Setting] = {
     "steps": Setting(200, "ours: beyond step 160, where the published run is best"),
     "learning_rate": Setting(1e-5, "ours: usual for LoRA on 8B; SkyRL's default, 1e-6, is for all weights"),
     "mini_batch_mazes": Setting(0, "ours: one update a step, so rollouts are on-policy"),
+    "turn_credit": Setting(0.0, "published: GRPO, which gives all turns of a rollout one advantage"),
+    "turn_discount": Setting(0.95, "ours; without effect while turn_credit is 0"),
     "micro_batch": Setting(1, "SkyRL default: logits of one conversation are 5 GB"),
     "gradient_checkpointing": Setting(True, "SkyRL default"),
     "kl": Setting(0.0, "ours: no second 8B model in memory; SkyRL's default has the term"),

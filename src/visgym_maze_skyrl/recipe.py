@@ -67,6 +67,8 @@ class Recipe:
         mini_batch_mazes: Mazes per optimiser update; 0 for all of a step (one update).
         micro_batch: Most sequences per forward and backward pass; a divisor of an update is used.
         gradient_checkpointing: Compute activations again in the backward pass; slower, for large models.
+        turn_credit: Weight of the advantages of single turns beside the group's; 0 for GRPO as it is.
+        turn_discount: Discount per turn of the returns that those compare.
         kl: Weight of the KL term against the initial policy; 0 for none.
         clip_low: Lower PPO clip range.
         clip_high: Upper PPO clip range.
@@ -116,6 +118,8 @@ class Recipe:
     mini_batch_mazes: int = 0
     micro_batch: int = 32
     gradient_checkpointing: bool = False
+    turn_credit: float = 0.0
+    turn_discount: float = 0.95
     kl: float = 0.0
     clip_low: float = 0.2
     clip_high: float = 0.2
@@ -193,6 +197,7 @@ class Recipe:
             "mini_batch_mazes",
             "threads",
             "gpus",
+            "turn_credit",
             "kl",
             "clip_low",
             "clip_high",
@@ -200,6 +205,8 @@ class Recipe:
         for name in not_negative:
             if getattr(self, name) < 0:
                 raise RecipeError(f"{name} must be 0 or more, got {getattr(self, name)}")
+        if not 0 < self.turn_discount <= 1:
+            raise RecipeError(f"turn_discount must be above 0 and at most 1, got {self.turn_discount}")
         if self.mini_batch_mazes and self.mazes_per_step % self.mini_batch_mazes:
             raise RecipeError(
                 f"mini_batch_mazes={self.mini_batch_mazes} must divide mazes_per_step={self.mazes_per_step}"

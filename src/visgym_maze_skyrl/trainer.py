@@ -20,6 +20,7 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 from visgym_maze.dialogue.trajectory import StopReason, Trajectory
 from visgym_maze.evaluation import Report
 from visgym_maze.files import write_text
+from visgym_maze_skyrl.credit import over_tokens, turn_advantages
 from visgym_maze_skyrl.hot_load import check_hot_load, newest_adapter
 from visgym_maze_skyrl.recipe import Recipe
 
@@ -88,6 +89,25 @@ class MazeTrainer(RayPPOTrainer):
             dataset, batch_size=batch, collate_fn=dataset.collate_fn, drop_last=True
         )
         self.total_training_steps = len(self.train_dataloader)
+
+    @torch.no_grad()
+    def compute_advantages_and_returns(self, data: Any) -> Any:
+        """Add what single turns are worth to SkyRL's advantages, if the recipe asks for it."""
+        data = super().compute_advantages_and_returns(data)
+        if self.recipe.turn_credit:
+            groups: dict[str, list[int]] = {}
+            for i, group in enumerate(data.metadata["uids"]):
+                groups.setdefault(group, []).append(i)
+            played: list[Trajectory | None] = cast("Any", self.generator).trajectories
+            advantages: list[list[float]] = [[] for _ in played]
+            for rows in groups.values():
+                members = [i for i in rows if i < len(played)]
+                turns = turn_advantages([played[i] for i in members], self.recipe.turn_discount)
+                for i, values in zip(members, turns, strict=True):
+                    advantages[i] = values
+            credit = over_tokens(advantages, data["loss_mask"])
+            data["advantages"] = data["advantages"] + self.recipe.turn_credit * credit
+        return data
 
     @torch.no_grad()
     async def eval(self, vllm_metrics_scraper: Any = None) -> dict[str, float]:

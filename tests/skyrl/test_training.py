@@ -22,7 +22,7 @@ from visgym_maze_skyrl.env import MazeTextEnv
 from visgym_maze_skyrl.recipe import TINY_MODEL, RecipeError
 from visgym_maze_skyrl.runlog import StepLog
 from visgym_maze_skyrl.train import train
-from visgym_maze_skyrl.trainer import repair_latest
+from visgym_maze_skyrl.trainer import MazeTrainer, repair_latest
 
 pytestmark = pytest.mark.train
 
@@ -201,6 +201,24 @@ def test_the_kl_term_starts_at_zero_and_grows_with_the_policy(recipe, tmp_path):
     kl = [record["policy/policy_kl"] for record in StepLog(folder / "metrics.jsonl").read()]
     assert abs(kl[0]) < 1e-6
     assert kl[-1] > 1e-4
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_turns_of_one_rollout_differ_in_advantage_only_if_asked_to(recipe, tmp_path, monkeypatch, weight):
+    seen = []
+    original = MazeTrainer.compute_advantages_and_returns
+
+    def keep(self, data):
+        seen.append((original(self, data)["advantages"], data["loss_mask"].bool()))
+        return data
+
+    monkeypatch.setattr(MazeTrainer, "compute_advantages_and_returns", keep)
+    output = str(tmp_path / "run")
+    train(dataclasses.replace(recipe, output=output, steps=1, eval_every=9, turn_credit=weight))
+    advantages, sampled = seen[0]
+    assert sampled.any(dim=1).all()
+    spread = [float(a[m].max() - a[m].min()) for a, m in zip(advantages, sampled, strict=True)]
+    assert (max(spread) > 0.1) == (weight > 0)
 
 
 @pytest.mark.parametrize(
