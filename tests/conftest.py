@@ -1,5 +1,16 @@
-"""Leaves out the tests of the training side where the extra ``train`` is not installed."""
+"""Leaves out the tests of what is not installed, so that the environment alone can be tested alone.
+
+``skyrl_gym`` is asked for since Python would take the folder ``tests/skyrl`` for a package ``skyrl``.
+"""
 
 import importlib.util
 
-collect_ignore_glob = [] if importlib.util.find_spec("skyrl") else ["skyrl/*", "local/*"]
+FOLDERS = {"typer": ("cli",), "skyrl_gym": ("cluster", "deploy", "local", "skyrl")}
+"""A package, and the folders whose tests need it."""
+
+collect_ignore = [
+    folder
+    for package, folders in FOLDERS.items()
+    if not importlib.util.find_spec(package)
+    for folder in folders
+]

@@ -1,8 +1,8 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pytest
 from PIL import Image
@@ -22,17 +22,21 @@ from visgym_maze import (
 )
 from visgym_maze.view.first_person import render_first_person
 
+Loader = Callable[..., list[dict[str, Any]]]
 LEVELS = [generate(7, rng=seed, max_moves=8) for seed in range(5)]
 
 
-@pytest.fixture(autouse=True)
-def quiet_and_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loader:
+    """The loader of Hugging Face's datasets, quiet, with a cache of its own."""
+    datasets = pytest.importorskip("datasets", reason="needs datasets: install the extra 'demos'")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     datasets.disable_progress_bars()
 
+    def from_disk(kind: str, **where: Any) -> list[dict[str, Any]]:
+        return list(datasets.load_dataset(kind, split="train", **where))
 
-def load(kind: str, **where: Any) -> list[dict[str, Any]]:
-    return list(datasets.load_dataset(kind, split="train", **where))
+    return from_disk
 
 
 class TestOracle:
@@ -76,7 +80,7 @@ class TestOracle:
             next(demonstrate(LEVELS, detours=1.0))
 
 
-def test_openai_messages_load_back(tmp_path: Path) -> None:
+def test_openai_messages_load_back(tmp_path: Path, load: Loader) -> None:
     prompt = PromptTemplate(first="$legend $answer_help", later="$feedback", system="You walk through mazes.")
     played = list(demonstrate(LEVELS, prompt=prompt))
     path = write_demonstrations(played, tmp_path, format="openai")
@@ -89,7 +93,7 @@ def test_openai_messages_load_back(tmp_path: Path) -> None:
     ]
 
 
-def test_sharegpt_loads_back_as_its_catalogue_says(tmp_path: Path) -> None:
+def test_sharegpt_loads_back_as_its_catalogue_says(tmp_path: Path, load: Loader) -> None:
     prompt = PromptTemplate(first="$legend", later="$feedback", system="You walk through mazes.")
     played = list(demonstrate(LEVELS, prompt=prompt))
     path = write_demonstrations(played, tmp_path, format="sharegpt")
@@ -116,7 +120,7 @@ def assert_pictures(dialogue: MazeDialogue, images: list[Image.Image], cells: li
             assert np.array_equal(np.asarray(image.convert("RGB")), camera.frame(cell))
 
 
-def test_a_datasets_folder_loads_back_with_its_pictures(tmp_path: Path) -> None:
+def test_a_datasets_folder_loads_back_with_its_pictures(tmp_path: Path, load: Loader) -> None:
     played = list(demonstrate(LEVELS))
     write_demonstrations(iter(played), tmp_path / "set", format="datasets")
     rows = load(str(tmp_path / "set"))
@@ -130,7 +134,7 @@ def test_a_datasets_folder_loads_back_with_its_pictures(tmp_path: Path) -> None:
         assert_pictures(dialogue, row["images"], cells)
 
 
-def test_pictures_of_other_views_are_written_as_they_were_shown(tmp_path: Path) -> None:
+def test_pictures_of_other_views_are_written_as_they_were_shown(tmp_path: Path, load: Loader) -> None:
     (dialogue,) = demonstrate(LEVELS[:1], view=FirstPerson(height=64, width=64))
     write_demonstrations([dialogue], tmp_path / "set", format="datasets")
     (row,) = load(str(tmp_path / "set"))

@@ -5,12 +5,15 @@ import sys
 
 
 def imported_by(statement: str) -> set[str]:
-    """Top-level names of all modules that a fresh interpreter loads for ``statement``."""
-    result = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", statement], capture_output=True, text=True, check=True
-    )
-    lines = [line for line in result.stderr.splitlines() if line.startswith("import time:")]
-    return {line.rsplit("|", 1)[1].strip().split(".")[0] for line in lines[1:]}
+    """Top-level names of the modules that a fresh interpreter loads for ``statement``."""
+    program = f"""
+import sys
+old = set(sys.modules)
+{statement}
+print(*(name for name in set(sys.modules) - old if getattr(sys.modules[name], "__spec__", None)))
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in result.stdout.split()}
 
 
 def test_the_environment_needs_gymnasium_numpy_and_pillow_alone():

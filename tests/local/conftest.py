@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import AutoTokenizer, Qwen3VLForConditionalGeneration
 
-transformers = pytest.importorskip("transformers")
-import torch  # noqa: E402
-from transformers import AutoTokenizer, Qwen3VLForConditionalGeneration  # noqa: E402
-
-from visgym_maze import MazeDialogue, Split  # noqa: E402
-from visgym_maze_skyrl.local.chat import ChatCodec  # noqa: E402
-from visgym_maze_skyrl.local.engine import Engine  # noqa: E402
-from visgym_maze_skyrl.local.pictures import Picture, PictureReader  # noqa: E402
-from visgym_maze_skyrl.local.tiny import build_tiny  # noqa: E402
+from visgym_maze import MazeDialogue, Split
+from visgym_maze_skyrl.local.chat import ChatCodec
+from visgym_maze_skyrl.local.engine import Engine
+from visgym_maze_skyrl.local.pictures import Picture, PictureReader
+from visgym_maze_skyrl.local.tiny import build_tiny
 
 OPTIONS: dict[str, Any] = {"prompt": "brief", "style": "patch16"}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("hatchling", reason="needs hatchling: install the extra 'dev'")
 ROOT = Path(__file__).parents[2]
 NEEDS = ("gymnasium", "numpy", "pillow", "cloudpickle", "typing_extensions", "farama-notifications")
 """The three declared dependencies, and what gymnasium itself depends on."""

@@ -91,7 +91,7 @@ def _trajectory(record: Any) -> Trajectory:
     """One episode out of what JSON gave; a ValueError says what is wrong with it."""
     data = _checked(record, _EPISODE, "the episode")
     reason = data["stop_reason"]
-    if reason is not None and reason not in StopReason:
+    if reason is not None and reason not in list(StopReason):  # Python 3.11 has no "text in Enum"
         raise ValueError(f"unknown stop_reason {reason!r}; known: {', '.join(StopReason)}")
     layout = Layout.from_dict(data["layout"])
     turns = tuple(_turn(turn, layout, number) for number, turn in enumerate(data["turns"], start=1))
