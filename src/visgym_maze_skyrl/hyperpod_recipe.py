@@ -29,6 +29,7 @@ HYPERPOD: dict[str, Setting] = {
         "ours: can be had by its name; the published run starts from VisGym's fine-tuned checkpoint "
         "(model=FOLDER)",
     ),
+    "trust_remote_code": Setting(False, "ours: SkyRL's default runs code that a model brings along"),
     "size": Setting(9, "ours: VisGym's easy size"),
     "maze_generator": Setting("wilson", "ours: uniform over all mazes of a size"),
     "endpoints": Setting("corners", "ours: no cell in sight of the goal by luck"),

@@ -39,6 +39,7 @@ class Recipe:
 
     Attributes:
         model: Folder or Hub id of a Qwen3-VL checkpoint; ``tiny`` for the one that ships.
+        trust_remote_code: Whether code that the model brings along may run.
         size: Side of the mazes in cells, odd.
         maze_generator: Generation algorithm of the mazes.
         endpoints: Policy that places start and goal.
@@ -90,6 +91,7 @@ class Recipe:
     """
 
     model: str = TINY_MODEL
+    trust_remote_code: bool = False
     size: int = 7
     maze_generator: str = "wilson"
     endpoints: str = "corners"

@@ -158,11 +158,15 @@ def _start_local(
     from visgym_maze_skyrl.recorder import Recorder
     from visgym_maze_skyrl.report import write_report
     from visgym_maze_skyrl.trainer import StopTraining, repair_latest
+    from visgym_maze_skyrl.trust import check_checkpoint, check_model
 
+    check_model(model_path, allowed=recipe.trust_remote_code)
     console = Console(soft_wrap=True)
     done = repair_latest(folder / "checkpoints") if resume else None
     if done is not None and done > recipe.steps:
         raise RecipeError(f"this run has done {done} steps already; resume it with steps={done} or more")
+    if done is not None:
+        check_checkpoint(folder / "checkpoints" / f"global_step_{done}")
     cfg = skyrl_config(recipe, folder, model_path, passed, local=True, resume=done is not None)
     cfg.trainer.eval_before_train = not was_evaluated(folder, done or 0)
     if resume:

@@ -19,6 +19,7 @@ from visgym_maze_skyrl.recipe import Recipe
 from visgym_maze_skyrl.report import write_report
 from visgym_maze_skyrl.runlog import record_run, was_evaluated
 from visgym_maze_skyrl.trainer import MazeTrainer, repair_latest
+from visgym_maze_skyrl.trust import check_checkpoint, check_model
 
 
 class ClusterTrainer(MazeTrainer):
@@ -56,7 +57,10 @@ def run(recipe: Recipe, folder: Path, model_path: str, passed: list[str], *, res
     Returns:
         The content of ``report.json``.
     """
+    check_model(model_path, allowed=recipe.trust_remote_code)
     done = repair_latest(folder / "checkpoints") if resume else None
+    if done is not None:
+        check_checkpoint(folder / "checkpoints" / f"global_step_{done}")
     cfg: Any = skyrl_config(recipe, folder, model_path, passed, local=False, resume=done is not None)
     if not resume:
         record_run(folder, recipe, passed)
