@@ -103,6 +103,7 @@ def record_run(folder: Path, recipe: Recipe, passed: list[str]) -> None:
     write_text(folder / RUN_FILE, json.dumps(record, indent=1) + "\n")
 
 
-def was_evaluated(folder: Path, step: int) -> bool:
-    """Whether the run has already logged its evaluation at ``step``."""
-    return any(record["step"] == step for record in StepLog(folder / "evaluations.jsonl").read())
+def owes_evaluation(folder: Path, recipe: Recipe, step: int) -> bool:
+    """Whether an evaluation after ``step`` steps is due and was not logged, because the run died before."""
+    due = step % recipe.eval_every == 0 or step == recipe.steps
+    return due and all(r["step"] != step for r in StepLog(folder / "evaluations.jsonl").read())

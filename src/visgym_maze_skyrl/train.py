@@ -22,7 +22,7 @@ from visgym_maze_skyrl.recipe import (
     override,
     recipe_named,
 )
-from visgym_maze_skyrl.runlog import check_run, make_folder, record_run, was_evaluated
+from visgym_maze_skyrl.runlog import check_run, make_folder, owes_evaluation, record_run
 
 EXAMPLES = """examples:
   python examples/train_grpo.py                                 train the tiny model on this machine
@@ -168,7 +168,7 @@ def _start_local(
     if done is not None:
         check_checkpoint(folder / "checkpoints" / f"global_step_{done}")
     cfg = skyrl_config(recipe, folder, model_path, passed, local=True, resume=done is not None)
-    cfg.trainer.eval_before_train = not was_evaluated(folder, done or 0)
+    cfg.trainer.eval_before_train = owes_evaluation(folder, recipe, done or 0)
     if resume:
         console.print(f"resuming after step {done}" if done else "no checkpoint yet: starting over")
     display = ProgressDisplay(console)
@@ -186,7 +186,7 @@ def _start_local(
     )
     restore = _stop_on_interrupt(lambda: _request_stop(experiment, console))
     try:
-        if done is None or done < recipe.steps:
+        if done is None or done < recipe.steps or cfg.trainer.eval_before_train:
             experiment.run()
     except StopTraining:
         console.print("stopped after this step; go on with --resume")

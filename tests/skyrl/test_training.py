@@ -20,7 +20,7 @@ from visgym_maze.files import locked
 from visgym_maze_skyrl.assets import tiny_model_folder
 from visgym_maze_skyrl.env import MazeTextEnv
 from visgym_maze_skyrl.recipe import TINY_MODEL, RecipeError
-from visgym_maze_skyrl.runlog import StepLog
+from visgym_maze_skyrl.runlog import StepLog, owes_evaluation
 from visgym_maze_skyrl.train import train
 from visgym_maze_skyrl.trainer import MazeTrainer, repair_latest
 
@@ -242,6 +242,37 @@ def test_a_run_that_is_already_complete_resumes_to_its_report(run, recipe):
     folder, report = run
     again = train(dataclasses.replace(recipe, output=str(folder)), resume=True)
     assert again["evaluations"] == report["evaluations"]
+
+
+def test_a_run_that_died_before_its_last_evaluation_makes_it_when_resumed(run, recipe, tmp_path):
+    """The checkpoint of a step is written before the evaluation after it."""
+    folder = tmp_path / "resumed"
+    shutil.copytree(run[0], folder)
+    StepLog(folder / "evaluations.jsonl").keep_up_to(STEPS - 1)
+    report = train(dataclasses.replace(recipe, output=str(folder)), resume=True)
+    assert without_times(report["evaluations"]) == without_times(run[1]["evaluations"])
+
+
+@pytest.mark.parametrize(
+    ("step", "logged", "owed"),
+    [
+        (0, [], True),
+        (0, [0], False),
+        (2, [0], True),
+        (2, [0, 2], False),
+        (3, [0, 2], False),
+        (5, [0, 2, 4], True),
+    ],
+)
+def test_a_resumed_run_begins_with_an_evaluation_only_if_one_is_missing(recipe, tmp_path, step, logged, owed):
+    for done in logged:
+        StepLog(tmp_path / "evaluations.jsonl").append({"step": done})
+    recipe = dataclasses.replace(recipe, eval_every=2, steps=5)
+    assert owes_evaluation(tmp_path, recipe, step) == owed
+
+
+def without_times(records):
+    return [{k: v for k, v in record.items() if "seconds" not in k} for record in records]
 
 
 def test_a_run_that_died_before_its_first_checkpoint_starts_over(recipe, tmp_path):

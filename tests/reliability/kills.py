@@ -1,0 +1,281 @@
+"""Does a training run survive being killed anywhere, and a disk that fails at any write?
+
+A short run is done once without harm. Then it is begun again and again, killed (SIGKILL) at random times or
+let down by its disk at one write after the other, and resumed. The resumed run has to end with the same mazes
+in the same order, the same weights, the same state of the optimiser and the same evaluations, bit for bit.
+
+    python tests/reliability/kills.py --kills 200 --out docs/results/reliability/kills.json
+    python tests/reliability/kills.py --kills 3 --writes 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import errno
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import track
+from safetensors.torch import load_file
+
+from visgym_maze.files import write_text
+from visgym_maze_skyrl.local.experiment import LocalExperiment
+from visgym_maze_skyrl.recipe import RECIPES, Recipe
+from visgym_maze_skyrl.train import train
+
+assert LocalExperiment  # imported once here, so that no run of the many has to
+
+STEPS = 4
+RECIPE = dataclasses.replace(
+    RECIPES["smoke"], steps=STEPS, checkpoint_every=1, eval_every=2, eval_levels=4, max_turns=9, threads=1,
+    reward_step=-0.01, reward_bump=-0.1,
+)  # fmt: skip
+
+
+def in_child(work: Callable[[], Any]) -> int:
+    """Start some work in a process of its own, whose output is dropped; its process id."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        os.setsid()
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        if not os.environ.get("SHOW_ERRORS"):
+            os.dup2(silent, 2)
+        work()
+        code = 0
+    except OSError as error:
+        code = 3 if error.errno == errno.ENOSPC else 1
+    except BaseException:
+        if os.environ.get("SHOW_ERRORS"):
+            raise
+    finally:
+        os._exit(code)
+
+
+def wait(pid: int) -> int:
+    """Exit code of a child; negative if a signal ended it."""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def run(recipe: Recipe, folder: Path, *, resume: bool) -> int:
+    """Train in a child to the end; its exit code."""
+    return wait(in_child(lambda: train(dataclasses.replace(recipe, output=str(folder)), resume=resume)))
+
+
+def state(folder: Path) -> dict[str, Any]:
+    """All of a finished run that has to be the same again."""
+    newest = folder / "checkpoints" / f"global_step_{STEPS}"
+    lines = (folder / "groups.jsonl").read_text(encoding="utf-8").splitlines()
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    return {
+        "mazes": [json.loads(line) for line in lines],
+        "weights": torch.load(newest / "policy" / "model_world_size_1_rank_0.pt", weights_only=True),
+        "optimiser": torch.load(newest / "policy" / "optim_world_size_1_rank_0.pt", weights_only=True),
+        "evaluations": [
+            {k: v for k, v in record.items() if "seconds" not in k} for record in report["evaluations"]
+        ],
+        "adapter": load_file(folder / "exports" / f"global_step_{STEPS}/policy/adapter_model.safetensors"),
+    }
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equality, bit for bit where there are tensors."""
+    if isinstance(one, torch.Tensor):
+        local = [getattr(x, "to_local", lambda x=x: x)() for x in (one, other)]
+        return torch.equal(*local)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def listed_exports_are_whole(folder: Path) -> bool:
+    """Every export that is there under its name can be loaded."""
+    return all(
+        load_file(path / "policy" / "adapter_model.safetensors")
+        and (path / "policy" / "adapter_config.json").stat().st_size
+        for path in folder.glob("exports/global_step_*")
+    )
+
+
+def newest_checkpoint(folder: Path) -> int:
+    """Step of the newest checkpoint that is there under its name; 0 if there is none."""
+    steps = [int(p.name.removeprefix("global_step_")) for p in folder.glob("checkpoints/global_step_*")]
+    return max(steps, default=0)
+
+
+def judge(folder: Path, expected: dict[str, Any]) -> list[str]:
+    """Resume a broken run; what is wrong with it then."""
+    wrong = [] if listed_exports_are_whole(folder) else ["an export that is listed is incomplete"]
+    code = run(RECIPE, folder, resume=(folder / "run.json").exists())
+    if code:
+        return [*wrong, f"the resumed run ended with code {code}"]
+    found = state(folder)
+    return wrong + [f"other {key}" for key in expected if not same(found[key], expected[key])]
+
+
+class FailingDisk:
+    """Counts the writes of a run, and lets one of them fail.
+
+    Args:
+        fail_at: Number of the write that fails; 0 for none.
+        torn: Whether half of it is written and the process dies, instead of an error of a full disk.
+    """
+
+    def __init__(self, fail_at: int = 0, *, torn: bool = False) -> None:
+        self.fail_at, self.torn, self.writes = fail_at, torn, 0
+
+    def install(self) -> None:
+        """Stand between this process and what it writes files and names with."""
+        save, rename, replace = torch.save, Path.rename, os.replace
+
+        def guarded(original: Callable[..., Any], path_of: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*args: Any, **kwargs: Any) -> Any:
+                self.writes += 1
+                if self.writes == self.fail_at:
+                    if self.torn:
+                        self._tear(path_of(*args), original, args, kwargs)
+                    raise OSError(errno.ENOSPC, "No space left on device", str(path_of(*args)))
+                return original(*args, **kwargs)
+
+            return call
+
+        def target_of_save(what: Any, file: Any, *_: Any) -> Any:
+            return getattr(file, "name", file)
+
+        torch.save = guarded(save, target_of_save)  # type: ignore[assignment]
+        Path.rename = guarded(rename, lambda source, target: target)  # type: ignore[assignment, method-assign]
+        Path.replace = guarded(Path.replace, lambda source, target: target)  # type: ignore[method-assign]
+        os.replace = guarded(replace, lambda source, target: target)  # type: ignore[assignment]
+
+    def _tear(self, path: Any, original: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        if original is not os.replace and Path(str(path)).suffix == ".pt":
+            original(*args, **kwargs)
+            size = Path(str(path)).stat().st_size
+            os.truncate(path, size // 2)
+        os._exit(9)
+
+
+def count_writes(folder: Path) -> int:
+    """How often an undisturbed run writes."""
+    note = folder.with_suffix(".writes")
+
+    def work() -> None:
+        disk = FailingDisk()
+        disk.install()
+        train(dataclasses.replace(RECIPE, output=str(folder)))
+        note.write_text(str(disk.writes))
+
+    if wait(in_child(work)):
+        raise SystemExit("the undisturbed run failed")
+    return int(note.read_text())
+
+
+def kill_anywhere(root: Path, expected: dict[str, Any], kills: int, duration: float) -> dict[str, Any]:
+    """Kill runs at random times, some of them twice, and resume them."""
+    rng = np.random.default_rng(0)
+    wrong: list[dict[str, Any]] = []
+    resumed_from: Counter[int] = Counter()
+    finished = 0
+    for number in track(range(kills), "kills", console=Console(stderr=True)):
+        folder = root / f"kill{number}"
+        for resume in (False, True)[: 1 + number % 2]:
+            again = resume and (folder / "run.json").exists()
+            recipe = dataclasses.replace(RECIPE, output=str(folder))
+            pid = in_child(lambda r=recipe, a=again: train(r, resume=a))
+            time.sleep(float(rng.random()) * duration)
+            os.kill(pid, signal.SIGKILL)
+            finished += wait(pid) == 0
+        resumed_from[newest_checkpoint(folder)] += 1
+        faults = judge(folder, expected)
+        if faults:
+            wrong.append({"kill": number, "faults": faults})
+        else:
+            shutil.rmtree(folder)
+    return {
+        "kills": kills + kills // 2,
+        "runs": kills,
+        "already_finished": finished,
+        "newest_checkpoint_when_resumed": {str(k): v for k, v in sorted(resumed_from.items())},
+        "wrong": wrong,
+    }
+
+
+def fail_everywhere(root: Path, expected: dict[str, Any], writes: int, most: int) -> dict[str, Any]:
+    """Let every write of a run fail, once by a full disk and once torn by a crash, and resume."""
+    wrong: list[dict[str, Any]] = []
+    points = [(n, torn) for n in range(1, writes + 1) for torn in (False, True)]
+    chosen = [points[i] for i in np.linspace(0, len(points) - 1, min(most, len(points))).astype(int)]
+    codes: Counter[int] = Counter()
+    for n, torn in track(chosen, "writes", console=Console(stderr=True)):
+        folder = root / f"write{n}{'torn' if torn else 'full'}"
+
+        def work(n: int = n, torn: bool = torn, folder: Path = folder) -> None:
+            FailingDisk(n, torn=torn).install()
+            train(dataclasses.replace(RECIPE, output=str(folder)))
+
+        codes[wait(in_child(work))] += 1
+        faults = judge(folder, expected)
+        if faults:
+            wrong.append({"write": n, "torn": torn, "faults": faults})
+        else:
+            shutil.rmtree(folder)
+    return {
+        "writes_of_a_run": writes,
+        "failed": len(chosen),
+        "exit_codes": {str(code): count for code, count in sorted(codes.items())},
+        "wrong": wrong,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--writes", type=int, default=1_000, help="at most so many writes are let fail")
+    parser.add_argument("--out", type=Path, help="also write the result to this file")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        started = time.monotonic()
+        if run(RECIPE, root / "whole", resume=False):
+            raise SystemExit("the undisturbed run failed; SHOW_ERRORS=1 shows why")
+        duration = time.monotonic() - started
+        expected = state(root / "whole")
+        writes = count_writes(root / "counted")
+        if not same(state(root / "counted"), expected):
+            raise SystemExit("two undisturbed runs differ, so nothing can be compared")
+        options = f"--kills {arguments.kills} --writes {arguments.writes}"
+        result = {
+            "command": f"python tests/reliability/kills.py {options}",
+            "seconds_of_a_run": round(duration, 1),
+            "steps_of_a_run": STEPS,
+            "killed": kill_anywhere(root, expected, arguments.kills, duration),
+            "failing_writes": fail_everywhere(root, expected, writes, arguments.writes),
+        }
+    print(json.dumps(result, indent=1))
+    if arguments.out:
+        write_text(arguments.out, json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
