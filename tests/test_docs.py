@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,8 @@ NEEDS = {
     "tutorials/verifiers.md": ("verifiers", "run tests/adapters/run verifiers"),
     "tutorials/openenv.md": ("openenv", "run tests/adapters/run openenv"),
 }
+FIRST = {"tutorials/verifiers.md": "vf-eval"}
+"""The command of a page whose results its blocks read."""
 SERVER, ENDPOINT, MODEL = "http://localhost:8000", "http://localhost:8000/v1", "Qwen/Qwen3-VL-2B-Instruct"
 """What a reader has and a test has not: here each gets a stand-in."""
 
@@ -40,8 +43,9 @@ class Endpoint(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         message = {"role": "assistant", "content": "<action>up</action>"}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         answer = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
-        body = json.dumps(answer).encode()
+        body = json.dumps({**answer, "usage": usage}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -85,6 +89,19 @@ def tiny_model(folder):
     return str(folder)
 
 
+def run_the_command(program, page, stack):
+    """The first line of the page that calls the program, in the folder where the page's blocks run."""
+    text = (
+        page.read_text(encoding="utf-8")
+        .replace("\\\n", " ")
+        .replace(ENDPOINT, stack.enter_context(endpoint()))
+    )
+    line = next(line for line in text.splitlines() if line.startswith(f"{program} "))
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(shlex.split(line), capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def page(name):
     package, remedy = NEEDS.get(name, ("visgym_maze", ""))
     missing = importlib.util.find_spec(package) is None
@@ -99,6 +116,8 @@ def test_the_blocks_of_a_page_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "docs"}
     with ExitStack() as stack:
+        if name in FIRST:
+            run_the_command(FIRST[name], PAGES[name], stack)
         for number, block in enumerate(BLOCKS[name]):
             source = block
             if ENDPOINT in source:
@@ -117,6 +136,26 @@ def test_the_picture_of_the_first_page_is_what_its_block_makes(tmp_path, monkeyp
         exec(block, names)
     shown, made = (Image.open(path).tobytes() for path in (ROOT / "docs/assets/maze.png", "maze.png"))
     assert shown == made
+
+
+def targets(page):
+    """Files that a page's prose links to."""
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)\s]+)\)", prose)
+    return [link.partition("#")[0] for link in links if not re.match(r"[a-z]+:|#", link)]
+
+
+def test_links_lead_somewhere_in_a_checkout_too():
+    """mkdocs looks after the site; these are the links that a reader of the repository follows."""
+    pages = [
+        *PAGES.values(),
+        *ROOT.glob("*.md"),
+        ROOT / "deploy/README.md",
+        ROOT / "examples/downstream/README.md",
+    ]
+    links = [(page, target) for page in pages for target in targets(page)]
+    broken = [(page, target) for page, target in links if not (page.parent / target).exists()]
+    assert not broken
 
 
 def test_the_pages_that_a_newcomer_reads_have_blocks():
