@@ -37,8 +37,11 @@ class Recorder(TrainingCallback):
     def on_train_start(self, trainer: Any, callback_input: CallbackInput, control: TrainingControl) -> None:
         """Open the log file; forget what a crashed run wrote after the checkpoint it is resumed from."""
         logger.add(self.folder / "run.log", level="INFO")
-        for log in (self.metrics, self.groups, self.evaluations):
-            log.keep_up_to(callback_input.global_step)
+        step = callback_input.global_step
+        self.metrics.keep_up_to(step)
+        self.groups.keep_up_to(step)
+        # An evaluation that is made again may have been logged in part.
+        self.evaluations.keep_up_to(step - 1 if trainer.cfg.trainer.eval_before_train else step)
         past = self.metrics.read()
         self._before = past[-1]["wall_seconds"] if past else 0.0
         self._started = time.monotonic()

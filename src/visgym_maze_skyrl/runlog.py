@@ -10,6 +10,8 @@ from visgym_maze.files import write_text
 from visgym_maze_skyrl.recipe import Recipe, RecipeError, differences, recipe_record
 
 RUN_FILE = "run.json"
+EVALUATION_MODES = {"greedy", "sampled"}
+"""What every evaluation plays; each gets a line of its own."""
 
 
 class StepLog:
@@ -104,6 +106,7 @@ def record_run(folder: Path, recipe: Recipe, passed: list[str]) -> None:
 
 
 def owes_evaluation(folder: Path, recipe: Recipe, step: int) -> bool:
-    """Whether an evaluation after ``step`` steps is due and was not logged, because the run died before."""
+    """Whether an evaluation after ``step`` steps is due and not logged whole: the run died before."""
     due = step % recipe.eval_every == 0 or step == recipe.steps
-    return due and all(r["step"] != step for r in StepLog(folder / "evaluations.jsonl").read())
+    logged = {r.get("mode") for r in StepLog(folder / "evaluations.jsonl").read() if r["step"] == step}
+    return due and logged != EVALUATION_MODES

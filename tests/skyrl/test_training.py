@@ -244,11 +244,16 @@ def test_a_run_that_is_already_complete_resumes_to_its_report(run, recipe):
     assert again["evaluations"] == report["evaluations"]
 
 
-def test_a_run_that_died_before_its_last_evaluation_makes_it_when_resumed(run, recipe, tmp_path):
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_run_that_died_in_its_last_evaluation_makes_it_when_resumed(run, recipe, tmp_path, kept):
     """The checkpoint of a step is written before the evaluation after it."""
     folder = tmp_path / "resumed"
     shutil.copytree(run[0], folder)
-    StepLog(folder / "evaluations.jsonl").keep_up_to(STEPS - 1)
+    log = StepLog(folder / "evaluations.jsonl")
+    half = [r for r in log.read() if r["step"] == STEPS][:kept]
+    log.keep_up_to(STEPS - 1)
+    for record in half:
+        log.append(record)
     report = train(dataclasses.replace(recipe, output=str(folder)), resume=True)
     assert without_times(report["evaluations"]) == without_times(run[1]["evaluations"])
 
@@ -265,9 +270,12 @@ def test_a_run_that_died_before_its_last_evaluation_makes_it_when_resumed(run, r
     ],
 )
 def test_a_resumed_run_begins_with_an_evaluation_only_if_one_is_missing(recipe, tmp_path, step, logged, owed):
-    for done in logged:
-        StepLog(tmp_path / "evaluations.jsonl").append({"step": done})
+    log = StepLog(tmp_path / "evaluations.jsonl")
     recipe = dataclasses.replace(recipe, eval_every=2, steps=5)
+    for done in logged:
+        log.append({"step": done, "mode": "greedy"})
+        assert owes_evaluation(tmp_path, recipe, done), "half of an evaluation is none"
+        log.append({"step": done, "mode": "sampled"})
     assert owes_evaluation(tmp_path, recipe, step) == owed
 
 
