@@ -20,7 +20,7 @@ import verifiers.v1 as vf
 from pydantic import Field
 from verifiers.v1.dialects.chat import message_to_wire
 
-from visgym_maze import Layout, MazeDialogue, RewardSpec, Split
+from visgym_maze import Layout, MazeDialogue, RewardSpec, Split, StopReason
 from visgym_maze.dialogue.prompts import prompt_named
 
 __all__ = ["ChatHarness", "MazeEnv", "MazeTaskset"]
@@ -118,7 +118,11 @@ class MazeEnv(vf.Env[MazeEnvConfig]):
     """The maze is the user: it shows a picture after every answer."""
 
     async def run(self, task: vf.Task[Any], agents: Any) -> None:
-        """One episode; the trajectory goes into the trace's ``info``."""
+        """One episode; the trajectory goes into the trace's ``info``.
+
+        If verifiers ends it, as when the endpoint fails, its stop reason is ``error``, and the
+        trajectory's own ``info["error"]`` says why: a report names it apart.
+        """
         data = task.data
         dialogue = MazeDialogue(
             Layout.from_dict(data.layout), reward=RewardSpec(**data.reward), **data.options
@@ -131,7 +135,13 @@ class MazeEnv(vf.Env[MazeEnvConfig]):
                 if result.done:
                     break
                 segment = await interaction.turn(result.messages)
-        trace, episode = interaction.trace, dialogue.trajectory()
+        trace = interaction.trace
+        lost: dict[str, Any] = {}
+        if not dialogue.done:
+            dialogue.abort(StopReason.ERROR)
+            last = trace.last_error
+            lost["error"] = f"{last.type}: {last.message}" if last else f"{trace.stop_condition}: ended early"
+        episode = dialogue.trajectory(**lost)
         trace.record_reward("reward", episode.total_reward)
         trace.record_metrics({"success": episode.success, "turns": len(episode.turns)})
         trace.info["trajectory"] = episode.to_dict()

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import pytest
 
@@ -18,16 +19,21 @@ OPTIONS = {"max_turns": 15, "goal_rule": "reach"}
 
 
 PATHS = {picture_urls(MazeDialogue(level).reset())[0]: solve(level).path() for level in LEVELS}
-REQUESTS = []
 
 
 class Oracle(BaseHTTPRequestHandler):
     """Knows each maze by its first picture, and the way through it."""
 
+    answers = OPTIONS["max_turns"]
+    requests: ClassVar = []
+
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        REQUESTS.append(request)
+        self.requests.append(request)
         turn = sum(message["role"] == "assistant" for message in request["messages"])
+        if turn >= self.answers:
+            self.send_error(400, "no more")
+            return
         word = PATHS[picture_urls(request["messages"])[0]][turn].word
         message = {"role": "assistant", "content": f"<action>{word}</action>"}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
@@ -44,11 +50,16 @@ class Oracle(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="module")
-def episodes(tmp_path_factory):
+class Tired(Oracle):
+    """Fails for good after two answers."""
+
+    answers = 2
+    requests: ClassVar = []
+
+
+def evaluated(handler, folder):
     """Two rollouts of each maze, as verifiers wrote them down."""
-    folder = tmp_path_factory.mktemp("verifiers")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Oracle) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         command = [shutil.which("vf-eval"), "visgym-maze-verifiers", "--no-push", "--no-rich", "-m", "oracle"]
         command += ["--client.base-url", f"http://127.0.0.1:{server.server_port}/v1"]
@@ -61,6 +72,11 @@ def episodes(tmp_path_factory):
     assert done.returncode == 0, done.stderr[-3000:]
     (traces,) = folder.glob("*/traces.jsonl")
     return [json.loads(line) for line in traces.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def episodes(tmp_path_factory):
+    return evaluated(Oracle, tmp_path_factory.mktemp("verifiers"))
 
 
 def test_the_rollouts_of_a_task_play_its_maze_to_the_goal(episodes):
@@ -77,7 +93,18 @@ def test_the_rollouts_of_a_task_play_its_maze_to_the_goal(episodes):
 
 
 def test_every_request_shows_a_picture_per_turn(episodes):
-    for request in REQUESTS:
+    for request in Oracle.requests:
         turns = 1 + sum(message["role"] == "assistant" for message in request["messages"])
         assert len(picture_urls(request["messages"])) == turns
-    assert len(REQUESTS) == sum(len(e["traces"][0]["info"]["trajectory"]["turns"]) for e in episodes)
+    assert len(Oracle.requests) == sum(len(e["traces"][0]["info"]["trajectory"]["turns"]) for e in episodes)
+
+
+def test_an_episode_that_the_endpoint_ends_is_lost_and_says_why(tmp_path):
+    for episode in evaluated(Tired, tmp_path):
+        assert not episode["ok"]
+        (trace,) = episode["traces"]
+        trajectory = trace["info"]["trajectory"]
+        assert trajectory["stop_reason"] == "error"
+        assert len(trajectory["turns"]) == 2
+        assert "no more" in trajectory["info"]["error"]
+        assert trace["metrics"]["success"] == 0.0
