@@ -5,7 +5,7 @@
 
 import importlib.util
 
-FOLDERS = {"typer": ("cli",), "skyrl_gym": ("cluster", "deploy", "local", "skyrl")}
+FOLDERS = {"typer": ("cli",), "rich": ("reliability",), "skyrl_gym": ("cluster", "deploy", "local", "skyrl")}
 """A package, and the folders whose tests need it."""
 
 collect_ignore = [

@@ -158,11 +158,19 @@ def test_links_lead_somewhere_in_a_checkout_too():
     assert not broken
 
 
+def test_an_example_is_read_in_one_go():
+    examples = [
+        path for path in (ROOT / "examples").rglob("*.py") if not any(p.startswith(".") for p in path.parts)
+    ]
+    assert len(examples) >= 6
+    assert {path.name: n for path in examples if (n := len(path.read_text().splitlines())) >= 100} == {}
+
+
 def test_the_pages_that_a_newcomer_reads_have_blocks():
     assert {"start.md", "concepts.md", "numbers.md", "tutorials/reward.md", "tutorials/policy.md"} <= set(
         BLOCKS
     )
-    assert set(NEEDS) <= set(BLOCKS)
+    assert {*NEEDS, *FIRST} <= set(BLOCKS)
 
 
 @pytest.mark.skipif(

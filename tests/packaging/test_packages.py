@@ -7,6 +7,7 @@ import sysconfig
 import tarfile
 import venv
 import zipfile
+from collections.abc import Iterable
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -16,6 +17,7 @@ pytest.importorskip("hatchling", reason="needs hatchling: install the extra 'dev
 ROOT = Path(__file__).parents[2]
 NEEDS = ("gymnasium", "numpy", "pillow", "cloudpickle", "typing_extensions", "farama-notifications")
 """The three declared dependencies, and what gymnasium itself depends on."""
+TESTERS = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "hypothesis", "sortedcontainers")
 
 
 def build(source: Path, target: str, folder: Path) -> Path:
@@ -40,14 +42,19 @@ def python(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False, symlinks=True)
     site = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
-    for name in NEEDS:
+    link(NEEDS, site)
+    zipfile.ZipFile(wheel).extractall(site)
+    return folder / "bin" / "python"
+
+
+def link(names: Iterable[str], site: Path) -> None:
+    """Let an environment have packages of this one."""
+    for name in names:
         found = distribution(name)
         tops = {file.parts[0] for file in found.files or () if file.parts[0] != ".."}
         for top in tops - {"__pycache__"}:
             if not (site / top).exists():
                 (site / top).symlink_to(Path(str(found.locate_file(top))))
-    zipfile.ZipFile(wheel).extractall(site)
-    return folder / "bin" / "python"
 
 
 def run(python: Path, *arguments: str, **variables: str) -> str:
@@ -83,6 +90,14 @@ def test_a_project_that_depends_on_it_trains(python):
     lines = run(python, "-m", "maze_agent.train", PYTHONPATH=source).splitlines()
     before, after = (int(line.split()[1].split("/")[0]) for line in lines[:2])
     assert after >= before + 16
+
+
+def test_the_tests_of_the_environment_need_nothing_that_it_does_not_need(python, tmp_path):
+    link(TESTERS, tmp_path)
+    options = ("-q", "--collect-only", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"))
+    collected = run(python, "-m", "pytest", *options, str(ROOT / "tests"), PYTHONPATH=str(tmp_path))
+    assert "tests/dialogue/test_episode.py::" in collected
+    assert "tests/skyrl/" not in collected
 
 
 def test_the_wheel_holds_what_the_code_reads_and_nothing_else(wheel):
