@@ -110,3 +110,11 @@ def owes_evaluation(folder: Path, recipe: Recipe, step: int) -> bool:
     due = step % recipe.eval_every == 0 or step == recipe.steps
     logged = {r.get("mode") for r in StepLog(folder / "evaluations.jsonl").read() if r["step"] == step}
     return due and logged != EVALUATION_MODES
+
+
+def is_finished(folder: Path, recipe: Recipe, step: int | None) -> bool:
+    """Whether a run whose newest checkpoint is that of ``step`` has nothing left to do."""
+    exported = (folder / "exports" / f"global_step_{step}").is_dir()
+    return (
+        step is not None and step >= recipe.steps and exported and not owes_evaluation(folder, recipe, step)
+    )

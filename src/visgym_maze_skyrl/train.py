@@ -22,7 +22,7 @@ from visgym_maze_skyrl.recipe import (
     override,
     recipe_named,
 )
-from visgym_maze_skyrl.runlog import check_run, make_folder, owes_evaluation, record_run
+from visgym_maze_skyrl.runlog import check_run, is_finished, make_folder, owes_evaluation, record_run
 
 EXAMPLES = """examples:
   python examples/train_grpo.py                                 train the tiny model on this machine
@@ -186,7 +186,7 @@ def _start_local(
     )
     restore = _stop_on_interrupt(lambda: _request_stop(experiment, console))
     try:
-        if done is None or done < recipe.steps or cfg.trainer.eval_before_train:
+        if not is_finished(folder, recipe, done):
             experiment.run()
     except StopTraining:
         console.print("stopped after this step; go on with --resume")

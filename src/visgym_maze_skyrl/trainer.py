@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import shutil
 import zipfile
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -144,21 +146,40 @@ class MazeTrainer(RayPPOTrainer):
 
     def save_checkpoints(self) -> str:
         """Write a checkpoint under another name, rename it, then point to it."""
-        final = Path(self.cfg.trainer.ckpt_path)
-        staging = final / ".staging"
-        shutil.rmtree(staging, ignore_errors=True)
-        self.cfg.trainer.ckpt_path = str(staging)
-        try:
-            written = Path(super().save_checkpoints())
-        finally:
-            self.cfg.trainer.ckpt_path = str(final)
-        target = final / written.name
-        shutil.rmtree(target, ignore_errors=True)
-        written.rename(target)
-        shutil.rmtree(staging, ignore_errors=True)
+        with self._staged("ckpt_path") as final:
+            super().save_checkpoints()
         write_text(final / LATEST, str(self.global_step))
         self._cleanup_old_checkpoints()
-        return str(target)
+        return str(final / f"global_step_{self.global_step}")
+
+    def save_models(self) -> None:
+        """Write an export under another name, then rename it."""
+        with self._staged("export_path"):
+            super().save_models()
+
+    @contextlib.contextmanager
+    def _staged(self, setting: str) -> Generator[Path]:
+        """Have SkyRL write a step's folder below ``.staging``, and rename it once it is whole."""
+        final = Path(getattr(self.cfg.trainer, setting))
+        staging, name = final / ".staging", f"global_step_{self.global_step}"
+        shutil.rmtree(staging, ignore_errors=True)
+        setattr(self.cfg.trainer, setting, str(staging))
+        try:
+            yield final
+        finally:
+            setattr(self.cfg.trainer, setting, str(final))
+        shutil.rmtree(final / name, ignore_errors=True)
+        (staging / name).rename(final / name)
+        shutil.rmtree(staging, ignore_errors=True)
+
+    def load_checkpoints(self) -> tuple[int, str]:
+        """Also make the export of that step if the run died before it."""
+        step, path = super().load_checkpoints()
+        export = Path(self.cfg.trainer.export_path) / f"global_step_{step}"
+        if step and step % self.cfg.trainer.hf_save_interval == 0 and not export.exists():
+            self.global_step = step
+            self.save_models()
+        return step, path
 
 
 class StopWhenAsked(TrainingCallback):

@@ -29,6 +29,7 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.progress import track
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from visgym_maze.files import write_text
@@ -91,7 +92,10 @@ def state(folder: Path) -> dict[str, Any]:
         "evaluations": [
             {k: v for k, v in record.items() if "seconds" not in k} for record in report["evaluations"]
         ],
-        "adapter": load_file(folder / "exports" / f"global_step_{STEPS}/policy/adapter_model.safetensors"),
+        "exports": {
+            path.parts[-3]: load_file(path)
+            for path in sorted(folder.glob("exports/global_step_*/policy/adapter_model.safetensors"))
+        },
     }
 
 
@@ -109,11 +113,14 @@ def same(one: Any, other: Any) -> bool:
 
 def listed_exports_are_whole(folder: Path) -> bool:
     """Every export that is there under its name can be loaded."""
-    return all(
-        load_file(path / "policy" / "adapter_model.safetensors")
-        and (path / "policy" / "adapter_config.json").stat().st_size
-        for path in folder.glob("exports/global_step_*")
-    )
+    try:
+        for path in folder.glob("exports/global_step_*/policy"):
+            load_file(path / "adapter_model.safetensors")
+            json.loads((path / "adapter_config.json").read_text(encoding="utf-8"))
+            json.loads((path / "tokenizer.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, SafetensorError):
+        return False
+    return True
 
 
 def newest_checkpoint(folder: Path) -> int:
@@ -128,6 +135,8 @@ def judge(folder: Path, expected: dict[str, Any]) -> list[str]:
     code = run(RECIPE, folder, resume=(folder / "run.json").exists())
     if code:
         return [*wrong, f"the resumed run ended with code {code}"]
+    if not listed_exports_are_whole(folder):
+        wrong.append("an export is incomplete after resuming")
     found = state(folder)
     return wrong + [f"other {key}" for key in expected if not same(found[key], expected[key])]
 

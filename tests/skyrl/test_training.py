@@ -244,6 +244,29 @@ def test_a_run_that_is_already_complete_resumes_to_its_report(run, recipe):
     assert again["evaluations"] == report["evaluations"]
 
 
+def test_an_export_that_was_cut_off_is_not_listed_and_is_made_when_resumed(
+    run, recipe, tmp_path, monkeypatch
+):
+    def cut_off(self, model, export_dir, tokenizer):
+        Path(export_dir).mkdir(parents=True)
+        (Path(export_dir) / "adapter_config.json").write_text("{")
+        raise OSError("no space left")
+
+    from visgym_maze_skyrl.local.worker import LocalDispatch  # needs the stand-in that a run has set up
+
+    folder = tmp_path / "cut"
+    short = dataclasses.replace(recipe, output=str(folder), eval_every=9)
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalDispatch, "save_hf_model", cut_off)
+        with pytest.raises(OSError, match="no space left"):
+            train(short)
+    assert [path.name for path in folder.glob("checkpoints/global_step_*")] == ["global_step_2"]
+    assert not [*folder.glob("exports/global_step_*")]
+    train(short, resume=True)
+    assert {path.name for path in folder.glob("exports/global_step_*")} == {"global_step_2", "global_step_4"}
+    assert adapter(folder)
+
+
 @pytest.mark.parametrize("kept", [0, 1])
 def test_a_run_that_died_in_its_last_evaluation_makes_it_when_resumed(run, recipe, tmp_path, kept):
     """The checkpoint of a step is written before the evaluation after it."""

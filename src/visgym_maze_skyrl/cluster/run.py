@@ -17,7 +17,7 @@ from visgym_maze_skyrl.local.pictures import Picture
 from visgym_maze_skyrl.masking import sampling_arguments
 from visgym_maze_skyrl.recipe import Recipe
 from visgym_maze_skyrl.report import write_report
-from visgym_maze_skyrl.runlog import owes_evaluation, record_run
+from visgym_maze_skyrl.runlog import is_finished, owes_evaluation, record_run
 from visgym_maze_skyrl.trainer import MazeTrainer, repair_latest
 from visgym_maze_skyrl.trust import check_checkpoint, check_model
 
@@ -68,7 +68,7 @@ def run(recipe: Recipe, folder: Path, model_path: str, passed: list[str], *, res
         AutoTokenizer.from_pretrained(model_path)
     )
     cfg.trainer.eval_before_train = owes_evaluation(folder, recipe, done or 0)
-    if done is None or done < recipe.steps or cfg.trainer.eval_before_train:
+    if not is_finished(folder, recipe, done):
         initialize_ray(cfg)
         ray.get(cast("Any", _train).remote(cfg, recipe, folder))
     return write_report(folder, recipe, backend="skyrl")
