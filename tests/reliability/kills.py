@@ -14,6 +14,7 @@ import argparse
 import dataclasses
 import errno
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -22,6 +23,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -198,61 +201,51 @@ def count_writes(folder: Path) -> int:
     return int(note.read_text())
 
 
-def kill_anywhere(root: Path, expected: dict[str, Any], kills: int, duration: float) -> dict[str, Any]:
-    """Kill runs at random times, some of them twice, and resume them."""
-    rng = np.random.default_rng(0)
-    wrong: list[dict[str, Any]] = []
-    resumed_from: Counter[int] = Counter()
-    finished = 0
-    for number in track(range(kills), "kills", console=Console(stderr=True)):
-        folder = root / f"kill{number}"
-        for resume in (False, True)[: 1 + number % 2]:
-            again = resume and (folder / "run.json").exists()
-            recipe = dataclasses.replace(RECIPE, output=str(folder))
-            pid = in_child(lambda r=recipe, a=again: train(r, resume=a))
-            time.sleep(float(rng.random()) * duration)
-            os.kill(pid, signal.SIGKILL)
-            finished += wait(pid) == 0
-        resumed_from[newest_checkpoint(folder)] += 1
-        faults = judge(folder, expected)
-        if faults:
-            wrong.append({"kill": number, "faults": faults})
-        else:
-            shutil.rmtree(folder)
-    return {
-        "kills": kills + kills // 2,
-        "runs": kills,
-        "already_finished": finished,
-        "newest_checkpoint_when_resumed": {str(k): v for k, v in sorted(resumed_from.items())},
-        "wrong": wrong,
-    }
+def kill(number: int, root: Path, expected: dict[str, Any], duration: float) -> dict[str, Any]:
+    """Kill a run at a random time, every other one twice, and resume it."""
+    rng = np.random.default_rng([0, number])
+    folder = root / f"kill{number}"
+    for resume in (False, True)[: 1 + number % 2]:
+        again = resume and (folder / "run.json").exists()
+        recipe = dataclasses.replace(RECIPE, output=str(folder))
+        pid = in_child(lambda r=recipe, a=again: train(r, resume=a))
+        time.sleep(float(rng.random()) * duration)
+        os.kill(pid, signal.SIGKILL)
+        wait(pid)
+    newest = newest_checkpoint(folder)
+    return {"kill": number, "newest": newest, "faults": _judged(folder, expected)}
 
 
-def fail_everywhere(root: Path, expected: dict[str, Any], writes: int, most: int) -> dict[str, Any]:
-    """Let every write of a run fail, once by a full disk and once torn by a crash, and resume."""
-    wrong: list[dict[str, Any]] = []
-    points = [(n, torn) for n in range(1, writes + 1) for torn in (False, True)]
-    chosen = [points[i] for i in np.linspace(0, len(points) - 1, min(most, len(points))).astype(int)]
-    codes: Counter[int] = Counter()
-    for n, torn in track(chosen, "writes", console=Console(stderr=True)):
-        folder = root / f"write{n}{'torn' if torn else 'full'}"
+def let_down(point: tuple[int, bool], root: Path, expected: dict[str, Any]) -> dict[str, Any]:
+    """Let one write of a run fail, and resume it."""
+    write, torn = point
+    folder = root / f"write{write}{'torn' if torn else 'full'}"
 
-        def work(n: int = n, torn: bool = torn, folder: Path = folder) -> None:
-            FailingDisk(n, torn=torn).install()
-            train(dataclasses.replace(RECIPE, output=str(folder)))
+    def work() -> None:
+        FailingDisk(write, torn=torn).install()
+        train(dataclasses.replace(RECIPE, output=str(folder)))
 
-        codes[wait(in_child(work))] += 1
-        faults = judge(folder, expected)
-        if faults:
-            wrong.append({"write": n, "torn": torn, "faults": faults})
-        else:
-            shutil.rmtree(folder)
-    return {
-        "writes_of_a_run": writes,
-        "failed": len(chosen),
-        "exit_codes": {str(code): count for code, count in sorted(codes.items())},
-        "wrong": wrong,
-    }
+    code = wait(in_child(work))
+    return {"write": write, "torn": torn, "code": code, "faults": _judged(folder, expected)}
+
+
+def _judged(folder: Path, expected: dict[str, Any]) -> list[str]:
+    faults = judge(folder, expected)
+    if not faults:
+        shutil.rmtree(folder, ignore_errors=True)
+    return faults
+
+
+def in_parallel(jobs: int, what: str, work: Callable[[Any], dict[str, Any]], items: list[Any]) -> list[Any]:
+    """Results of some work on each item, in processes that inherit all that is imported here."""
+    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+        results = pool.imap_unordered(work, items)
+        return list(track(results, what, total=len(items), console=Console(stderr=True)))
+
+
+def counted(results: list[dict[str, Any]], key: str) -> dict[str, int]:
+    """How often each value occurs."""
+    return {str(value): count for value, count in sorted(Counter(r[key] for r in results).items())}
 
 
 def main() -> None:
@@ -261,6 +254,7 @@ def main() -> None:
     )
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--writes", type=int, default=1_000, help="at most so many writes are let fail")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time, each in a thread of its own")
     parser.add_argument("--out", type=Path, help="also write the result to this file")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -274,12 +268,36 @@ def main() -> None:
         if not same(state(root / "counted"), expected):
             raise SystemExit("two undisturbed runs differ, so nothing can be compared")
         options = f"--kills {arguments.kills} --writes {arguments.writes}"
+        points = [(n, torn) for n in range(1, writes + 1) for torn in (False, True)]
+        chosen = np.linspace(0, len(points) - 1, min(arguments.writes, len(points))).astype(int)
+        numbers = list(range(arguments.kills))
+        killed = in_parallel(
+            arguments.jobs, "kills", partial(kill, root=root, expected=expected, duration=duration), numbers
+        )
+        down = in_parallel(
+            arguments.jobs,
+            "writes",
+            partial(let_down, root=root, expected=expected),
+            [points[i] for i in chosen],
+        )
+        options = f"--kills {arguments.kills} --writes {arguments.writes} --jobs {arguments.jobs}"
         result = {
             "command": f"python tests/reliability/kills.py {options}",
+            "versions": {name: version(name) for name in ("torch", "transformers", "skyrl")},
             "seconds_of_a_run": round(duration, 1),
             "steps_of_a_run": STEPS,
-            "killed": kill_anywhere(root, expected, arguments.kills, duration),
-            "failing_writes": fail_everywhere(root, expected, writes, arguments.writes),
+            "killed": {
+                "runs": len(killed),
+                "kills": len(killed) + len(killed) // 2,
+                "newest_checkpoint_when_resumed": counted(killed, "newest"),
+                "wrong": [r for r in killed if r["faults"]],
+            },
+            "failing_writes": {
+                "writes_of_a_run": writes,
+                "runs": len(down),
+                "exit_codes": counted(down, "code"),
+                "wrong": [r for r in down if r["faults"]],
+            },
         }
     print(json.dumps(result, indent=1))
     if arguments.out:

@@ -18,6 +18,6 @@ def test_killed_and_let_down_runs_end_as_if_nothing_had_happened(tmp_path):
     subprocess.run([sys.executable, program, "--kills", "2", "--writes", "3", "--out", out], check=True)
     result = json.loads(out.read_text())
     assert result["killed"]["kills"] == 3
-    assert result["failing_writes"]["failed"] == 3
+    assert result["failing_writes"]["runs"] == 3
     assert result["failing_writes"]["writes_of_a_run"] > 40
     assert result["killed"]["wrong"] == result["failing_writes"]["wrong"] == []
