@@ -14,6 +14,10 @@ EVALUATION_MODES = {"greedy", "sampled"}
 """What every evaluation plays; each gets a line of its own."""
 
 
+class FolderInUseError(RecipeError):
+    """Another process writes to the folder of the run."""
+
+
 class StepLog:
     """A JSON-lines file whose records carry a ``step``.
 

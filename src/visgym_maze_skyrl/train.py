@@ -22,7 +22,14 @@ from visgym_maze_skyrl.recipe import (
     override,
     recipe_named,
 )
-from visgym_maze_skyrl.runlog import check_run, is_finished, make_folder, owes_evaluation, record_run
+from visgym_maze_skyrl.runlog import (
+    FolderInUseError,
+    check_run,
+    is_finished,
+    make_folder,
+    owes_evaluation,
+    record_run,
+)
 
 EXAMPLES = """examples:
   python examples/train_grpo.py                                 train the tiny model on this machine
@@ -100,7 +107,7 @@ def train(
     model_path = resolve_model(recipe.model)
     recipe.split("eval")
     make_folder(folder)
-    refusal = RecipeError(f"another run is writing to {folder}; choose another with output=FOLDER")
+    refusal = FolderInUseError(f"another run is writing to {folder}; choose another with output=FOLDER")
     with locked(folder, refusal):
         check_run(folder, recipe, passed or [], resume=resume)
         run = _run_local if backend == "local" else _run_skyrl
@@ -172,8 +179,9 @@ def _start_local(
     if resume:
         console.print(f"resuming after step {done}" if done else "no checkpoint yet: starting over")
     display = ProgressDisplay(console)
+    callbacks = [Recorder(folder), display, *_published(folder)]
     try:
-        experiment = LocalExperiment(cfg, recipe, folder, [Recorder(folder), display])
+        experiment = LocalExperiment(cfg, recipe, folder, callbacks)
     except OSError as error:
         raise RecipeError(f"model={recipe.model} cannot be loaded: {str(error).splitlines()[0]}") from error
     if asked:
@@ -199,6 +207,17 @@ def _start_local(
         console.print(f"{record['mode']}: {solved} at step {record['step']}")
     console.print(f"report: {output_folder(recipe) / 'report.md'}")
     return report
+
+
+def _published(folder: Path) -> list[Any]:
+    """Ray's metrics, if this process belongs to a cluster."""
+    import ray
+
+    if not ray.is_initialized():
+        return []
+    from visgym_maze_skyrl.observability import RunMetrics
+
+    return [RunMetrics(folder.name)]
 
 
 def _run_skyrl(

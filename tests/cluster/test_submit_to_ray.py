@@ -126,7 +126,7 @@ def test_a_run_is_submitted_followed_and_found_again(head, tmp_path):
     assert "knows a run good already" in output
     code, output = call("status", "other", "--address", head)
     assert code == 2
-    assert "--run-id other" in output
+    assert "resume other --runs FOLDER" in output
 
 
 def test_a_run_that_fails_ends_with_the_jobs_exit_code(head, tmp_path):

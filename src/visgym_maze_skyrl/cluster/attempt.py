@@ -8,7 +8,11 @@ import signal
 import sys
 
 from visgym_maze_skyrl.recipe import RecipeError, override, recipe_named
+from visgym_maze_skyrl.runlog import FolderInUseError
 from visgym_maze_skyrl.train import parse_arguments, train
+
+IN_USE = 5
+"""Exit code while the folder is held, as by the trainer of a node that is cut off but not dead yet."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -20,13 +24,24 @@ def main(argv: list[str]) -> int:
         argv: The process id of the supervisor, then arguments as for ``examples/train_grpo.py``.
 
     Returns:
-        0 after the end or a stop, 2 for bad settings, 130 if interrupted before the first step.
+        0 after the end or a stop, 2 for bad settings, 5 if another trainer holds the folder,
+        130 if interrupted before the first step.
     """
     arguments = parse_arguments(argv[1:])
     try:
         _belong_to(int(argv[0]))
         recipe, passed = override(recipe_named(arguments.recipe), arguments.overrides)
+        if arguments.backend == "local" and "RAY_ADDRESS" in os.environ:
+            from visgym_maze_skyrl.cluster.placed import join, train_on_node
+
+            join()  # so that the run's numbers are published
+            if recipe.gpus:
+                train_on_node(recipe, passed, resume=arguments.resume)
+                return 0
         train(recipe, backend=arguments.backend, passed=passed, resume=arguments.resume)
+    except FolderInUseError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return IN_USE
     except RecipeError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

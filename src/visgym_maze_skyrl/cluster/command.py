@@ -51,11 +51,11 @@ def _parser(name: str) -> argparse.ArgumentParser:
     parser.add_argument("--address", required=True, help=HELP)
     if name in ("submit", "resume"):
         parser.add_argument("--no-wait", action="store_true", help="do not follow what the run prints")
+        parser.add_argument("--runs", default="/shared/runs", metavar="FOLDER", help="default: /shared/runs")
     if name != "submit":
         parser.add_argument("run", metavar="RUN", help="run id")
         return parser
     parser.add_argument("--run-id", metavar="RUN", help="names job and folder (default: recipe and time)")
-    parser.add_argument("--runs", default="/shared/runs", metavar="FOLDER", help="default: /shared/runs")
     parser.add_argument("--recipe", default="tiny", metavar="NAME", help=f"one of {', '.join(RECIPES)}")
     parser.add_argument("--backend", default="auto", choices=BACKENDS, help="default: by recipe and cluster")
     parser.add_argument("--faults", type=int, default=3, help="restarts without a new step (default: 3)")
@@ -76,7 +76,7 @@ def _submit(a: argparse.Namespace) -> int:
 
 def _resume(a: argparse.Namespace) -> int:
     jobs = Jobs(a.address)
-    return _follow(jobs, a.run, resume(jobs, a.run), wait=not a.no_wait)
+    return _follow(jobs, a.run, resume(jobs, a.run, a.runs), wait=not a.no_wait)
 
 
 def _logs(a: argparse.Namespace) -> int:

@@ -74,8 +74,8 @@ class Jobs:
         jobs = self.of_run(run)
         if not jobs:
             raise ClusterError(
-                f"{self.address} knows no run {run}; if its head was lost, submit the run again with "
-                f"--run-id {run} and the same settings: it goes on from its last checkpoint"
+                f"{self.address} knows no run {run}; if its head was lost, the run goes on with: "
+                f"visgym-maze-train resume {run} --runs FOLDER"
             )
         return jobs[-1]
 

@@ -14,6 +14,8 @@ from visgym_maze_skyrl.cluster.jobs import RUN_KEY, Jobs
 from visgym_maze_skyrl.cluster.package import pack
 from visgym_maze_skyrl.recipe import Recipe, RecipeError, override, recipe_named
 
+_SUPERVISE = ("python", "-m", "visgym_maze_skyrl.cluster.supervise")
+
 STOP_SECONDS = 900
 """How long a stopped job may take to end its step and write a checkpoint; Ray alone allows three seconds."""
 
@@ -48,17 +50,20 @@ class Submission:
             RecipeError: If something about the settings is wrong.
         """
         run = run or new_run_id(recipe_named(recipe))
-        if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", run):
-            raise RecipeError(f"run id {run!r} is not made of small letters, digits and '-', at most 63")
-        if not PurePosixPath(runs).is_absolute():
-            raise RecipeError(f"--runs {runs} must be an absolute path that every node of the cluster sees")
+        _check_names(run, runs)
         if any(text.startswith("output=") for text in overrides):
             raise RecipeError("output= follows from the run id here; name the folder of all runs with --runs")
         settings = [f"output={PurePosixPath(runs) / run}", *overrides]
         override(recipe_named(recipe), settings)
-        module = ["python", "-m", "visgym_maze_skyrl.cluster.supervise"]
         options = ["--recipe", recipe, "--backend", backend, "--faults", str(faults)]
-        return cls(run, shlex.join([*module, *options, *settings]))
+        return cls(run, shlex.join([*_SUPERVISE, *options, *settings]))
+
+
+def _check_names(run: str, runs: str) -> None:
+    if not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", run):
+        raise RecipeError(f"run id {run!r} is not made of small letters, digits and '-', at most 63")
+    if not PurePosixPath(runs).is_absolute():
+        raise RecipeError(f"--runs {runs} must be an absolute path that every node of the cluster sees")
 
 
 def new_run_id(recipe: Recipe) -> str:
@@ -80,19 +85,33 @@ def submit(jobs: Jobs, submission: Submission) -> str:
     return _send(jobs, submission, submission.run)
 
 
-def resume(jobs: Jobs, run: str) -> str:
+def resume(jobs: Jobs, run: str, runs: str) -> str:
     """Have a run go on from its newest checkpoint, or find the job in which it is going on already.
+
+    A cluster whose head was lost does not know the run; its settings are in its folder then.
+
+    Args:
+        jobs: The cluster.
+        run: Run id.
+        runs: Folder of all runs, as the cluster's nodes see it.
 
     Returns:
         The submission id to follow: of a new job, or of the last one if that waits, runs or has succeeded.
 
     Raises:
-        ClusterError: If the cluster does not know the run, or refuses.
+        RecipeError: If the run id or the folder is none.
+        ClusterError: If the cluster refuses.
     """
-    last = jobs.newest(run)
+    _check_names(run, runs)
+    known = jobs.of_run(run)
+    if not known:
+        return _send(
+            jobs, Submission(run, shlex.join([*_SUPERVISE, "--again", str(PurePosixPath(runs) / run)])), run
+        )
+    last = known[-1]
     if not last.status.is_terminal() or last.status.value == "SUCCEEDED":
         return str(last.submission_id)
-    return _send(jobs, Submission(run, last.entrypoint), f"{run}-{len(jobs.of_run(run)) + 1}")
+    return _send(jobs, Submission(run, last.entrypoint), f"{run}-{len(known) + 1}")
 
 
 def _send(jobs: Jobs, submission: Submission, job: str) -> str:

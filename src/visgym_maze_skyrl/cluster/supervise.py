@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from visgym_maze_skyrl.backend import BACKENDS, choose_backend
+from visgym_maze_skyrl.cluster.orders import record, recorded
 from visgym_maze_skyrl.cluster.resources import wait_for
 from visgym_maze_skyrl.recipe import Recipe, RecipeError, output_folder, override, recipe_named
 from visgym_maze_skyrl.runlog import RUN_FILE, StepLog
@@ -101,7 +102,7 @@ class Supervisor:
     def _nodes_are_there(self) -> bool:
         if "RAY_ADDRESS" not in os.environ:  # no job of a cluster
             return True
-        kind, count = ("CPU", 1) if self.backend == "local" else ("GPU", self._gpus())
+        kind, count = ("GPU", self._gpus()) if self._gpus() else ("CPU", 1)
         there = wait_for(
             kind, count, seconds=self.patience, say=_say, stopped=lambda: bool(self._signal), pause=self.pause
         )
@@ -110,6 +111,8 @@ class Supervisor:
         return there
 
     def _gpus(self) -> int:
+        if self.backend == "local":
+            return self.recipe.gpus
         return max(1, self.recipe.gpus) * self.recipe.nodes
 
     def _is_complete(self) -> bool:
@@ -155,23 +158,34 @@ def chosen_backend(recipe: Recipe, wanted: str) -> str:
     return choose_backend(wanted)[0]
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the supervisor; returns the exit code of the job."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Train, and go on after faults.")
+    parser.add_argument("--again", metavar="FOLDER", help="go on with the run in FOLDER, settings as before")
     parser.add_argument("--recipe", default="tiny", metavar="NAME")
     parser.add_argument("--backend", default="auto", choices=BACKENDS)
     parser.add_argument("--faults", type=int, default=3, help="restarts without a new step (default: 3)")
     parser.add_argument("--pause", type=float, default=10.0, help="seconds before a restart (default: 10)")
     parser.add_argument("--patience", type=float, default=7200.0, help="seconds to wait for nodes")
     parser.add_argument("overrides", nargs="*", metavar="key=value")
-    a = parser.parse_intermixed_args(argv)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the supervisor; returns the exit code of the job."""
+    argv = sys.argv[1:] if argv is None else argv
+    a = _parser().parse_intermixed_args(argv)
     try:
-        recipe, _ = override(recipe_named(a.recipe), a.overrides)
+        if a.again:
+            argv = recorded(Path(a.again))
+            a = _parser().parse_intermixed_args(argv)
+        recipe, passed = override(recipe_named(a.recipe), a.overrides)
         backend = chosen_backend(recipe, a.backend)
+        supervisor = Supervisor(recipe, backend, a.overrides, a.faults, a.pause, a.patience)
+        record(supervisor.folder, argv, recipe, passed)
     except RecipeError as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_SETTINGS
-    return Supervisor(recipe, backend, a.overrides, a.faults, a.pause, a.patience).run()
+    return supervisor.run()
 
 
 if __name__ == "__main__":
