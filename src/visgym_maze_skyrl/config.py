@@ -22,7 +22,23 @@ OWNED: dict[str, str] = {
     "generator.max_turns": "max_turns=...",
     "generator.n_samples_per_prompt": "group_size=...",
     "generator.max_input_length": "max_context=...",
+    "generator.eval_n_samples_per_prompt": "nothing: each held-out maze is played once per evaluation",
+    "generator.step_wise_trajectories": "nothing: a rollout is one sequence",
+    "generator.vision_language_generator": "observe=...",
     "generator.sampling_params.temperature": "temperature=...",
+    "generator.sampling_params.top_p": "temperature=...; rollouts come from the whole distribution",
+    "generator.sampling_params.top_k": "temperature=...; rollouts come from the whole distribution",
+    "generator.sampling_params.min_p": "temperature=...; rollouts come from the whole distribution",
+    "generator.sampling_params.logprobs": "nothing: one log-probability per token is what the loss needs",
+    "generator.sampling_params.additional_kwargs": "nothing: forbidden tokens are set there",
+    "generator.inference_engine.engine_init_kwargs.logprobs_mode": "nothing: what was sampled from",
+    "trainer.algorithm.temperature": "temperature=...",
+    "trainer.algorithm.dynamic_sampling.type": "nothing: a run is a fixed sequence of groups",
+    "trainer.policy.model.lora.rank": "lora_rank=...",
+    "trainer.policy.model.lora.alpha": "lora_alpha=...",
+    "trainer.strategy": "nothing: FSDP",
+    "trainer.eval_batch_size": "eval_levels=...",
+    "trainer.eval_before_train": "nothing: a missing evaluation is made",
     "generator.sampling_params.max_generate_length": "max_new_tokens=...",
     "trainer.train_batch_size": "mazes_per_step=...",
     "trainer.max_training_steps": "steps=...",
@@ -56,9 +72,11 @@ def skyrl_config(
     Raises:
         RecipeError: If SkyRL refuses the settings.
     """
-    for key in (item.split("=", 1)[0] for item in passed):
-        if key in OWNED:
-            raise RecipeError(f"{key} belongs to the recipe; set {OWNED[key]}")
+    for key in (item.split("=", 1)[0].lstrip("+") for item in passed):
+        # A whole section would take its owned fields along.
+        owned = next((name for name in OWNED if name == key or name.startswith(f"{key}.")), None)
+        if owned is not None:
+            raise RecipeError(f"{owned} belongs to the recipe; set {OWNED[owned]}")
     values = {
         **_common(recipe, folder, model_path, ranks=1 if local else _ranks(recipe), resume=resume),
         **(_local() if local else _cluster(recipe)),

@@ -57,6 +57,29 @@ def turn_advantages(group: Sequence[Trajectory | None], discount: float) -> list
     return result
 
 
+def turns_of_groups(
+    played: Sequence[Trajectory | None], groups: Sequence[str], discount: float
+) -> list[list[float]]:
+    """:func:`turn_advantages` of every group.
+
+    Args:
+        played: The rollouts of all groups.
+        groups: For each rollout the name of its group; may go on with those of rows that only pad a batch.
+        discount: Discount per turn.
+
+    Returns:
+        For each rollout a number per turn.
+    """
+    members: dict[str, list[int]] = defaultdict(list)
+    for i, group in enumerate(groups[: len(played)]):
+        members[group].append(i)
+    result: list[list[float]] = [[] for _ in played]
+    for rows in members.values():
+        for i, values in zip(rows, turn_advantages([played[i] for i in rows], discount), strict=True):
+            result[i] = values
+    return result
+
+
 def over_tokens(advantages: Sequence[Sequence[float]], mask: torch.Tensor) -> torch.Tensor:
     """Give every sampled token the number of its turn.
 

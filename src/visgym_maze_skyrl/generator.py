@@ -8,7 +8,7 @@ is trained on.
 
 from __future__ import annotations
 
-import asyncio
+import math
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -27,8 +27,12 @@ from visgym_maze.dialogue.trajectory import StopReason, Trajectory
 from visgym_maze_skyrl.batch import Place, batch_metrics, check_groups, replace_lost
 from visgym_maze_skyrl.conversation import Conversation, RolloutFault
 from visgym_maze_skyrl.env import MazeTextEnv
+from visgym_maze_skyrl.env_threads import EnvThreads
 from visgym_maze_skyrl.local.chat import ChatCodec
 from visgym_maze_skyrl.local.pictures import Picture
+
+_LONGEST_TOKEN = 128
+"""Characters; tokenizers of language models have none that is longer."""
 
 
 class MazeGenerator(SkyRLVLMGymGenerator):
@@ -74,6 +78,7 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         self.env_timeout = env_timeout
         self.check_render = check_render
         self.trajectories: list[Trajectory | None] = []
+        self._threads = EnvThreads(skyrl_gym_cfg.max_env_workers)
         self._eos = codec.end_id
         self._finished: dict[Place, Trajectory] = {}
         self._keys: dict[str, set[str]] = defaultdict(set)
@@ -126,8 +131,53 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         name = trajectory_id or TrajectoryID(instance_id=str(id(env_extras)), repetition_id=0)
         session = f"{self._session_prefix}-{name.instance_id}-{name.repetition_id}"
         tokens = Conversation(self.codec)
+        try:
+            stop_reason, metrics = await self._episode(
+                name,
+                tokens,
+                session,
+                prompt,
+                env_class,
+                env_extras,
+                sampling_params,
+                max_input_length,
+                cache_salt,
+            )
+        except Exception as error:
+            # Whatever went wrong went wrong in this episode; if it does in all, the run ends and says so.
+            fault = error if isinstance(error, RolloutFault) else _fault_of(error)
+            logger.warning(f"rollout {session} is lost ({fault.reason}): {fault}")
+            self._finished.pop((name.instance_id, name.repetition_id), None)
+            self._faults[name.instance_id, name.repetition_id] = fault
+            stop_reason, metrics, tokens = str(fault.reason), {"avg_lost": 1.0}, Conversation(self.codec)
+        pixel_values, grids = tokens.tensors()
+        return TrajectoryOutput(
+            response_ids=tokens.response or [self._eos],
+            reward=tokens.rewards or [0.0],
+            stop_reason=stop_reason,
+            loss_mask=tokens.loss_mask or [0],
+            prompt_ids=tokens.prompt or [self._eos],
+            rollout_logprobs=tokens.logprobs or [0.0],
+            env_metrics=metrics,
+            pixel_values=pixel_values,
+            image_grid_thw=grids,
+            e2e_time=time.monotonic() - started,
+        )
+
+    async def _episode(
+        self,
+        name: TrajectoryID,
+        tokens: Conversation,
+        session: str,
+        prompt: Any,
+        env_class: str,
+        env_extras: dict[str, Any],
+        sampling_params: dict[str, Any] | None,
+        max_input_length: int,
+        cache_salt: str | None,
+    ) -> tuple[str, dict[str, Any]]:
+        """One episode from making the environment to closing it; SkyRL's stop reason, and metrics."""
         env: Any = None
-        stop_reason, metrics = "stop", {}
         try:
             env_extras["max_turns"] = self.max_turns
             env = await self._in_env(partial(skyrl_gym.make, env_class, env_config={}, extras=env_extras))
@@ -142,27 +192,14 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             self._finished[name.instance_id, name.repetition_id] = env.trajectory(
                 group=env_extras.get("group"), rollout=name.repetition_id, **info
             )
-        except RolloutFault as fault:
-            logger.warning(f"rollout {session} is lost ({fault.reason}): {fault}")
-            self._faults[name.instance_id, name.repetition_id] = fault
-            stop_reason, metrics = str(fault.reason), {"avg_lost": 1.0}
+            return stop_reason, metrics
         finally:
             if env is not None:
                 await self._close(env, session)
-            await self.inference_engine_client.finish_session(session)
-        pixel_values, grids = tokens.tensors()
-        return TrajectoryOutput(
-            response_ids=tokens.response or [self._eos],
-            reward=tokens.rewards or [0.0],
-            stop_reason=stop_reason,
-            loss_mask=tokens.loss_mask or [0],
-            prompt_ids=tokens.prompt or [self._eos],
-            rollout_logprobs=tokens.logprobs or [0.0],
-            env_metrics=metrics,
-            pixel_values=pixel_values,
-            image_grid_thw=grids,
-            e2e_time=time.monotonic() - started,
-        )
+            try:
+                await self.inference_engine_client.finish_session(session)
+            except Exception as error:
+                logger.warning(f"ending the session {session} failed: {type(error).__name__}: {error}")
 
     async def _play(
         self,
@@ -194,6 +231,9 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             tokens.rewards[-1] = reward
             if done:
                 return "stop"
+            if _characters(observations) > _LONGEST_TOKEN * max_input_length:
+                env.abort(StopReason.CONTEXT_LIMIT)  # too long for sure, and slow to turn into tokens
+                return "length"
             tokens.observe(observations)
 
     async def _answer(
@@ -215,8 +255,13 @@ class MazeGenerator(SkyRLVLMGymGenerator):
         ids = list(output["response_ids"][0])
         if not ids:
             raise RolloutFault(StopReason.ERROR, "the engine returned an empty answer")
-        logprobs = output["response_logprobs"]
-        tokens.answer(ids, list(logprobs[0]) if logprobs else None)
+        logprobs = list(output["response_logprobs"][0]) if output["response_logprobs"] else None
+        if logprobs is not None and (len(logprobs) != len(ids) or not all(map(math.isfinite, logprobs))):
+            detail = (
+                f"the engine gave {len(logprobs)} log-probabilities, not all finite, of {len(ids)} tokens"
+            )
+            raise RolloutFault(StopReason.ERROR, detail)
+        tokens.answer(ids, logprobs)
         return self.codec.text(ids)
 
     async def _ask(
@@ -249,18 +294,24 @@ class MazeGenerator(SkyRLVLMGymGenerator):
 
     async def _in_env(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call the environment; what it raises, or how long it hangs, is the rollout's loss alone."""
-        call = self._run_in_executor_if_available(function, *args)
         try:
-            return await asyncio.wait_for(call, self.env_timeout)
+            return await self._threads.call(partial(function, *args), self.env_timeout)
         except TimeoutError as error:
             raise RolloutFault(StopReason.TIMEOUT, f"no answer within {self.env_timeout} s") from error
-        except Exception as error:
-            raise RolloutFault(StopReason.ERROR, f"{type(error).__name__}: {str(error)[:200]}") from error
+        except (Exception, SystemExit) as error:
+            raise _fault_of(error) from error
 
     async def _step(self, env: MazeTextEnv, text: str) -> tuple[list[Message], float, bool]:
         result = await self._in_env(env.step, text)
         try:
-            return list(result["observations"]), float(result["reward"]), bool(result["done"])
+            observations, reward, done = (
+                list(result["observations"]),
+                float(result["reward"]),
+                bool(result["done"]),
+            )
+            if not math.isfinite(reward):
+                raise ValueError(f"a reward of {reward}")
+            return observations, reward, done
         except (TypeError, KeyError, ValueError) as error:
             raise RolloutFault(
                 StopReason.ERROR, f"the environment's step returned no result ({error})"
@@ -271,3 +322,17 @@ class MazeGenerator(SkyRLVLMGymGenerator):
             await self._in_env(env.close)
         except RolloutFault as fault:
             logger.warning(f"closing the environment of {session} failed: {fault}")
+
+
+def _characters(messages: list[Message]) -> int:
+    """Length of the texts; pictures do not count."""
+    total = 0
+    for message in messages:
+        content = message["content"]
+        parts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+        total += sum(map(len, parts))
+    return total
+
+
+def _fault_of(error: BaseException) -> RolloutFault:
+    return RolloutFault(StopReason.ERROR, f"{type(error).__name__}: {str(error)[:200]}")

@@ -22,11 +22,12 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 from visgym_maze.dialogue.trajectory import StopReason, Trajectory
 from visgym_maze.evaluation import Report
 from visgym_maze.files import write_text
-from visgym_maze_skyrl.credit import over_tokens, turn_advantages
+from visgym_maze_skyrl.credit import over_tokens, turns_of_groups
 from visgym_maze_skyrl.hot_load import check_hot_load, newest_adapter
 from visgym_maze_skyrl.recipe import Recipe
 
 LATEST = "latest_ckpt_global_step.txt"
+_PARTS = ("model", "optim", "extra_state")
 
 
 class StopTraining(BaseException):
@@ -94,20 +95,21 @@ class MazeTrainer(RayPPOTrainer):
 
     @torch.no_grad()
     def compute_advantages_and_returns(self, data: Any) -> Any:
-        """Add what single turns are worth to SkyRL's advantages, if the recipe asks for it."""
-        data = super().compute_advantages_and_returns(data)
+        """SkyRL's advantages without lost rollouts, and those of single turns if asked for."""
+        played: list[Trajectory | None] = cast("Any", self.generator).trajectories
+        groups: list[str] = list(data.metadata["uids"])
+        # A lost rollout in a group of its own counts in no other's mean or deviation.
+        data.metadata["uids"] = [
+            f"{group}-lost-{i}" if i < len(played) and played[i] is None else group
+            for i, group in enumerate(groups)
+        ]
+        try:
+            data = super().compute_advantages_and_returns(data)
+        finally:
+            data.metadata["uids"] = groups
         if self.recipe.turn_credit:
-            groups: dict[str, list[int]] = {}
-            for i, group in enumerate(data.metadata["uids"]):
-                groups.setdefault(group, []).append(i)
-            played: list[Trajectory | None] = cast("Any", self.generator).trajectories
-            advantages: list[list[float]] = [[] for _ in played]
-            for rows in groups.values():
-                members = [i for i in rows if i < len(played)]
-                turns = turn_advantages([played[i] for i in members], self.recipe.turn_discount)
-                for i, values in zip(members, turns, strict=True):
-                    advantages[i] = values
-            credit = over_tokens(advantages, data["loss_mask"])
+            turns = turns_of_groups(played, groups, self.recipe.turn_discount)
+            credit = over_tokens(turns, data["loss_mask"])
             data["advantages"] = data["advantages"] + self.recipe.turn_credit * credit
         return data
 
@@ -205,9 +207,10 @@ def repair_latest(folder: Path) -> int | None:
     shutil.rmtree(folder / ".staging", ignore_errors=True)
     steps: list[int] = []
     for path in sorted(folder.glob("global_step_*")):
-        if _is_whole(path):
-            steps.append(int(path.name.removeprefix("global_step_")))
-        else:
+        number = path.name.removeprefix("global_step_")
+        if number.isdecimal() and _is_whole(path):
+            steps.append(int(number))
+        elif number.isdecimal():
             # Kept under another name: nothing is lost, and SkyRL does not take it for the newest.
             kept = path.with_name(f".damaged_{path.name}")
             shutil.rmtree(kept, ignore_errors=True)
@@ -223,8 +226,12 @@ def repair_latest(folder: Path) -> int | None:
 
 
 def _is_whole(checkpoint: Path) -> bool:
-    """Whether all parts are there and none is cut short (what torch.save writes is a zip archive)."""
+    """Whether the parts of all ranks are there, none of them cut short (torch.save writes zip archives)."""
+    policy = [*(checkpoint / "policy").glob("*_world_size_*_rank_*.pt")]
+    sizes = {int(path.name.split("_world_size_")[1].split("_")[0]) for path in policy}
+    if len(sizes) != 1:
+        return False
+    size = sizes.pop()
+    expected = {f"{kind}_world_size_{size}_rank_{rank}.pt" for kind in _PARTS for rank in range(size)}
     parts = [checkpoint / "trainer_state.pt", checkpoint / "data.pt"]
-    policy = [*(checkpoint / "policy").glob("*.pt")]
-    kinds = {path.name.split("_world_size")[0] for path in policy}
-    return {"model", "optim", "extra_state"} <= kinds and all(map(zipfile.is_zipfile, parts + policy))
+    return expected <= {path.name for path in policy} and all(map(zipfile.is_zipfile, parts + policy))

@@ -10,13 +10,14 @@ from skyrl.train.generators.utils import prepare_generator_input
 from transformers import AutoModelForImageTextToText, AutoTokenizer
 
 from visgym_maze_skyrl.assets import tiny_model_folder
-from visgym_maze_skyrl.config import TEXT_PROJECTIONS, skyrl_config
+from visgym_maze_skyrl.cluster import run
+from visgym_maze_skyrl.config import OWNED, TEXT_PROJECTIONS, skyrl_config
 from visgym_maze_skyrl.dataset import MazeDataset, train_dataset
 from visgym_maze_skyrl.hyperpod_recipe import HYPERPOD, HYPERPOD_NAME
 from visgym_maze_skyrl.local.experiment import LocalExperiment
 from visgym_maze_skyrl.local.sampling import FORBIDDEN
 from visgym_maze_skyrl.masking import forbid, sampling_arguments
-from visgym_maze_skyrl.recipe import RECIPES, output_folder
+from visgym_maze_skyrl.recipe import RECIPES, RecipeError, output_folder
 
 pytestmark = pytest.mark.train
 
@@ -75,6 +76,34 @@ def test_a_setting_that_skyrl_refuses_is_named(tmp_path):
         skyrl_config(
             RECIPES["tiny"], tmp_path, "model", ["trainer.policy.model.lora.rnk=3"], local=False, resume=False
         )
+
+
+@pytest.mark.parametrize("key", sorted(OWNED))
+def test_no_override_takes_the_recipes_place_alone_or_with_its_section(tmp_path, key):
+    section = key.rsplit(".", 1)[0]
+    for passed in (f"{key}=1", f"+{key}=1", *([f"{section}={{}}"] if section.count(".") else [])):
+        with pytest.raises(RecipeError, match="belongs to the recipe; set "):
+            skyrl_config(
+                RECIPES["tiny"], tmp_path, str(tiny_model_folder()), [passed], local=False, resume=False
+            )
+
+
+def test_adapters_of_a_killed_run_are_gone_before_the_next_is_synced(tmp_path, monkeypatch):
+    """They have higher numbers than those of the run that goes on, and would be taken for newer."""
+    stale = tmp_path / "lora_sync" / "sync_000015"
+    stale.mkdir(parents=True)
+
+    class Reached(Exception):  # noqa: N818
+        pass
+
+    def stop(cfg):
+        assert not stale.exists()
+        raise Reached
+
+    monkeypatch.setattr(run, "initialize_ray", stop)
+    recipe = dataclasses.replace(RECIPES["tiny"], gpus=1, output=str(tmp_path))
+    with pytest.raises(Reached):
+        run.run(recipe, tmp_path, str(tiny_model_folder()), [], resume=False)
 
 
 def test_the_trainer_gives_no_probability_to_what_the_engine_excludes():

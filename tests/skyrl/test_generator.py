@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import dataclasses
+import math
 import time
 
 import pytest
@@ -124,8 +125,8 @@ def _lose_second_rollout(generator, smoke, monkeypatch, method, fault):
         self.number = count["made"]
         count["made"] += 1
 
-    def misbehave(self, *args):
-        return fault(self) if self.number == 1 else original(self, *args)
+    def misbehave(self, *args, **kwargs):
+        return fault(self) if self.number == 1 else original(self, *args, **kwargs)
 
     closed = []
     close = MazeTextEnv.close
@@ -139,11 +140,43 @@ def _raise(env):
     raise ValueError("broken")
 
 
-@pytest.mark.parametrize(
-    ("method", "fault"),
-    [("step", _raise), ("init", _raise), ("step", lambda env: None), ("step", lambda env: time.sleep(1.0))],
-    ids=["step raises", "init raises", "step returns nothing", "step hangs"],
-)
+def _returns(value):
+    return lambda env: value
+
+
+def _observes(*messages, reward=0.0):
+    return _returns({"observations": list(messages), "reward": reward, "done": False})
+
+
+def _leaves(env):
+    raise SystemExit(3)
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+FAULTS = {
+    "step raises": ("step", _raise),
+    "init raises": ("init", _raise),
+    "step leaves the program": ("step", _leaves),
+    "step returns nothing": ("step", _returns(None)),
+    "step hangs": ("step", lambda env: time.sleep(1.0)),
+    "init returns nothing": ("init", _returns(None)),
+    "init returns no messages": ("init", _returns((None, {}))),
+    "init returns an empty list": ("init", _returns(([], {}))),
+    "init returns numbers": ("init", _returns(([1, 2], {}))),
+    "init returns a broken picture": ("init", _returns(([{"role": "user", "content": [PICTURE]}], {}))),
+    "step returns a broken picture": ("step", _observes({"role": "user", "content": [PICTURE]})),
+    "step observes numbers": ("step", _observes(1, 2)),
+    "step observes a message without a role": ("step", _observes({"content": "hm"})),
+    "step observes an image token": ("step", _observes({"role": "user", "content": "<|image_pad|>"})),
+    "step pays nan": ("step", _observes({"role": "user", "content": "ok"}, reward=float("nan"))),
+    "step pays infinity": ("step", _observes({"role": "user", "content": "ok"}, reward=float("inf"))),
+    "metrics raise": ("get_metrics", _raise),
+    "metrics are nothing": ("get_metrics", _returns(None)),
+    "the record raises": ("trajectory", _raise),
+}
+
+
+@pytest.mark.parametrize(("method", "fault"), FAULTS.values(), ids=FAULTS)
 def test_a_bad_environment_costs_its_rollout_alone(generator, smoke, monkeypatch, method, fault):
     generator.env_timeout = 0.3
     output, closed = _lose_second_rollout(generator, smoke, monkeypatch, method, fault)
@@ -160,6 +193,69 @@ def test_a_bad_environment_costs_its_rollout_alone(generator, smoke, monkeypatch
     group = [i for i in range(lost[0] // 3 * 3, lost[0] // 3 * 3 + 3) if i not in lost]
     mean = sum(sum(output["rewards"][i]) for i in group) / len(group)
     assert sum(output["rewards"][lost[0]]) == pytest.approx(mean)
+
+
+def test_a_hundred_megabytes_end_the_episode_and_nothing_else(generator, smoke, monkeypatch):
+    huge = _observes({"role": "user", "content": "left " * 20_000_000})
+    output, _ = _lose_second_rollout(generator, smoke, monkeypatch, "step", huge)
+    assert output["rollout_metrics"]["rollouts/lost"] == 0.0
+    assert [t.stop_reason for t in generator.trajectories].count(StopReason.CONTEXT_LIMIT) == 1
+
+
+@pytest.mark.parametrize("fault", [_raise, _leaves])
+def test_an_environment_that_cannot_be_closed_loses_nothing(generator, smoke, monkeypatch, fault):
+    monkeypatch.setattr(MazeTextEnv, "close", fault)
+    assert play(generator, batch(smoke))["rollout_metrics"]["rollouts/lost"] == 0.0
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_environments_that_hang_take_no_place_from_others(experiment, smoke, monkeypatch, workers):
+    cfg = copy.deepcopy(experiment.cfg)
+    cfg.environment.skyrl_gym.max_env_workers = workers
+    generator = experiment.get_generator(cfg, experiment.tokenizer, experiment.get_inference_client())
+    generator.env_timeout = 0.3
+    _lose_second_rollout(generator, smoke, monkeypatch, "step", lambda env: time.sleep(20))
+    assert sum(trajectory is None for trajectory in generator.trajectories) == 1
+
+
+ENGINE_FAULTS = {
+    "nothing": lambda output: {},
+    "no ids": lambda output: {**output, "response_ids": []},
+    "an empty answer": lambda output: {**output, "response_ids": [[]]},
+    "a negative id": lambda output: {**output, "response_ids": [[-1, *output["response_ids"][0][1:]]]},
+    "too few log-probabilities": lambda output: {**output, "response_logprobs": [[-1.0]]},
+    "too many log-probabilities": lambda output: {**output, "response_logprobs": [[-1.0] * 99]},
+    "log-probabilities that are none": lambda output: {**output, "response_logprobs": [None]},
+    "nan": lambda output: {**output, "response_logprobs": [[math.nan] * len(output["response_ids"][0])]},
+}
+
+
+@pytest.mark.parametrize("fault", ENGINE_FAULTS.values(), ids=ENGINE_FAULTS)
+def test_a_bad_answer_of_the_engine_costs_its_rollout_alone(generator, smoke, monkeypatch, fault):
+    client = generator.inference_engine_client
+    original = client.generate
+
+    async def slip(request, model=None):
+        output = await original(request, model)
+        second = request["session_ids"][0].endswith("-0-1")
+        return fault({**output, "response_ids": [[5, 6]]}) if second else output
+
+    monkeypatch.setattr(client, "generate", slip)
+    output = play(generator, batch(smoke))
+    assert [t is None for t in generator.trajectories] == [False, True, False, False, False, False]
+    for i in range(6):
+        lengths = {
+            len(output[key][i]) for key in ("response_ids", "loss_masks", "rewards", "rollout_logprobs")
+        }
+        assert len(lengths) == 1
+
+
+def test_a_session_that_cannot_be_ended_loses_nothing(generator, smoke, monkeypatch):
+    async def refuse(session):
+        raise RuntimeError("gone")
+
+    monkeypatch.setattr(generator.inference_engine_client, "finish_session", refuse)
+    assert play(generator, batch(smoke))["rollout_metrics"]["rollouts/lost"] == 0.0
 
 
 def test_an_environment_that_always_fails_is_an_error_that_names_the_cause(generator, smoke, monkeypatch):

@@ -203,6 +203,47 @@ def test_the_kl_term_starts_at_zero_and_grows_with_the_policy(recipe, tmp_path):
     assert kl[-1] > 1e-4
 
 
+def test_lost_rollouts_do_not_move_the_advantages_of_the_others(recipe, tmp_path, monkeypatch):
+    """Neither the mean nor the deviation of their group: as if they had never been sampled."""
+    seen = {}
+    original = MazeTrainer.compute_advantages_and_returns
+
+    def keep(self, data):
+        seen["lost"] = [t is None for t in self.generator.trajectories]
+        seen["rewards"] = data["rewards"].sum(dim=1)
+        result = original(self, data)
+        seen["advantages"] = result["advantages"].abs().amax(dim=1) * result["advantages"].sum(dim=1).sign()
+        return result
+
+    init = MazeTextEnv.init
+    made = iter(range(10**6))
+
+    def sometimes(self, prompt):
+        if self.extras_of_test in (1, 2):
+            raise ValueError("broken")
+        return init(self, prompt)
+
+    construct = MazeTextEnv.__init__
+
+    def numbered(self, *args, **kwargs):
+        construct(self, *args, **kwargs)
+        self.extras_of_test = next(made)
+
+    monkeypatch.setattr(MazeTrainer, "compute_advantages_and_returns", keep)
+    monkeypatch.setattr(MazeTextEnv, "__init__", numbered)
+    monkeypatch.setattr(MazeTextEnv, "init", sometimes)
+    run = dataclasses.replace(recipe, output=str(tmp_path / "run"), steps=1, eval_every=9, eval_levels=1)
+    made = iter([100, 101, *range(10**6)])  # the two evaluations before training come first
+    train(run)
+    assert sum(seen["lost"]) == 2
+    size = recipe.group_size
+    for first in range(0, len(seen["lost"]), size):
+        healthy = [i for i in range(first, first + size) if not seen["lost"][i]]
+        rewards = seen["rewards"][healthy]
+        expected = (rewards - rewards.mean()) / (rewards.std() + 1e-6)
+        torch.testing.assert_close(seen["advantages"][healthy], expected, atol=1e-3, rtol=1e-3)
+
+
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 def test_turns_of_one_rollout_differ_in_advantage_only_if_asked_to(recipe, tmp_path, monkeypatch, weight):
     seen = []
@@ -382,8 +423,9 @@ def cut(path):
         lambda c: shutil.rmtree(c / "policy"),
         lambda c: cut(c / "policy" / "model_world_size_1_rank_0.pt"),
         lambda c: (c / "policy" / "optim_world_size_1_rank_0.pt").unlink(),
+        lambda c: of_more_ranks(c, 2),
     ],
-    ids=["empty state", "no data", "no policy", "cut weights", "no optimiser"],
+    ids=["empty state", "no data", "no policy", "cut weights", "no optimiser", "one of two ranks"],
 )
 def test_a_damaged_checkpoint_is_put_aside_for_the_one_before(tmp_path, damage):
     checkpoint(tmp_path, 2)
@@ -394,6 +436,22 @@ def test_a_damaged_checkpoint_is_put_aside_for_the_one_before(tmp_path, damage):
     assert (tmp_path / "latest_ckpt_global_step.txt").read_text() == "2"
     assert (tmp_path / ".damaged_global_step_10").is_dir()
     assert not (tmp_path / ".staging").exists()
+
+
+def of_more_ranks(checkpoint, size):
+    """Rename the parts as the first of several ranks writes them."""
+    for path in list((checkpoint / "policy").glob("*_world_size_1_*.pt")):
+        path.rename(path.with_name(path.name.replace("_world_size_1_", f"_world_size_{size}_")))
+
+
+def test_a_checkpoint_of_several_ranks_and_folders_of_other_names_are_no_damage(tmp_path):
+    of_more_ranks(checkpoint(tmp_path, 4), 2)
+    policy = tmp_path / "global_step_4" / "policy"
+    for path in list(policy.glob("*_rank_0.pt")):
+        shutil.copy(path, policy / path.name.replace("_rank_0", "_rank_1"))
+    checkpoint(tmp_path, 9).rename(tmp_path / "global_step_best")
+    assert repair_latest(tmp_path) == 4
+    assert (tmp_path / "global_step_best").is_dir()
 
 
 def test_a_torn_pointer_is_mended_and_no_checkpoint_is_no_error(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -68,6 +69,8 @@ def run(recipe: Recipe, folder: Path, model_path: str, passed: list[str], *, res
         AutoTokenizer.from_pretrained(model_path)
     )
     cfg.trainer.eval_before_train = owes_evaluation(folder, recipe, done or 0)
+    # A killed run leaves its last adapter, which must not be taken for the one that is synced next.
+    shutil.rmtree(folder / "lora_sync", ignore_errors=True)
     if not is_finished(folder, recipe, done):
         initialize_ray(cfg)
         ray.get(cast("Any", _train).remote(cfg, recipe, folder))
