@@ -5,7 +5,7 @@ import json
 import pytest
 
 from visgym_maze.files import locked
-from visgym_maze_skyrl.cluster import attempt, placed, submit
+from visgym_maze_skyrl.cluster import attempt, placed, run, submit
 from visgym_maze_skyrl.cluster.jobs import Jobs
 from visgym_maze_skyrl.cluster.orders import ORDERS_FILE, record, recorded
 from visgym_maze_skyrl.cluster.supervise import BAD_SETTINGS, main
@@ -81,7 +81,7 @@ def test_a_folder_that_another_trainer_still_holds_is_no_mistake_in_the_settings
     assert "another run is writing" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("task", [placed._train])
+@pytest.mark.parametrize("task", [placed._train, run._train])
 def test_ray_itself_never_repeats_a_training(task):
     assert task._default_options["max_retries"] == 0
 

@@ -77,11 +77,13 @@ def run(recipe: Recipe, folder: Path, model_path: str, passed: list[str], *, res
     return write_report(folder, recipe, backend="skyrl")
 
 
-@ray.remote(num_cpus=1)
+# The supervisor alone starts a run again: a task that Ray repeats would not know of the checkpoints.
+@ray.remote(num_cpus=1, max_retries=0)
 def _train(cfg: Any, recipe: Recipe, folder: Path) -> None:
     """Run inside a task, so that the loop never occupies the head node."""
     from rich.console import Console
 
+    from visgym_maze_skyrl.cluster.hung import register
     from visgym_maze_skyrl.local.shims import stand_in_for_flash_attn
     from visgym_maze_skyrl.observability import RunMetrics
     from visgym_maze_skyrl.progress import ProgressDisplay
@@ -89,5 +91,7 @@ def _train(cfg: Any, recipe: Recipe, folder: Path) -> None:
 
     stand_in_for_flash_attn()
     console = Console(soft_wrap=True)
+    if watched := register(recipe):
+        console.print(watched, highlight=False)
     callbacks = [Recorder(folder), ProgressDisplay(console), RunMetrics(folder.name)]
     ClusterExperiment(cfg, recipe, folder, callbacks).run()
