@@ -155,7 +155,7 @@ def test_a_run_outlives_the_node_that_it_trains_on(nodes, tmp_path):
     wait_until(lambda: reached(folder, 3), 180)
     kept = {step: logged(folder)[step] for step in (1, 2)}  # step 2 has a checkpoint
     cluster.remove_node(first, allow_graceful=False)
-    wait_until(lambda: "waiting for 2 GPU, 0 on" in logs(address, "lost"), 60)
+    wait_until(lambda: "waiting for 2 GPU, 0 on" in logs(address, "lost"), 240)
     cluster.add_node(**gpu_node())
     code, output = call("logs", "lost", "--address", address)
     assert code == 0, output
