@@ -244,6 +244,23 @@ def test_lost_rollouts_do_not_move_the_advantages_of_the_others(recipe, tmp_path
         torch.testing.assert_close(seen["advantages"][healthy], expected, atol=1e-3, rtol=1e-3)
 
 
+def test_groups_without_variance_give_zero_and_finite_advantages(smoke, tmp_path, monkeypatch):
+    """A random model solves nothing, so all rollouts of a group earn the same."""
+    seen = []
+    original = MazeTrainer.compute_advantages_and_returns
+
+    def keep(self, data):
+        seen.append((data["rewards"].abs().max(), original(self, data)["advantages"]))
+        return data
+
+    monkeypatch.setattr(MazeTrainer, "compute_advantages_and_returns", keep)
+    run = dataclasses.replace(smoke, output=str(tmp_path / "run"), steps=1, eval_every=9, turn_credit=1.0)
+    train(run)
+    (rewards, advantages) = seen[0]
+    assert rewards == 0
+    assert (advantages == 0).all()
+
+
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 def test_turns_of_one_rollout_differ_in_advantage_only_if_asked_to(recipe, tmp_path, monkeypatch, weight):
     seen = []
