@@ -239,12 +239,36 @@ def test_an_interrupted_evaluation_does_not_wait_for_a_silent_policy():
     assert policy.asked <= solve(MAZES[0]).moves + 1 + 1  # the turn under way, and none after it
 
 
-def test_a_policy_that_wants_to_end_the_program_ends_the_evaluation():
+@pytest.mark.parametrize("workers", [None, 2])
+def test_a_policy_that_wants_to_end_the_program_has_failed_to_answer(workers):
     def leave(messages):
         raise SystemExit(3)
 
-    with pytest.raises(SystemExit):
-        evaluate(ChatPolicy(leave), MAZES, workers=2, on_error="lose")
+    report, _ = evaluate(ChatPolicy(leave), MAZES, workers=workers, on_error="lose")
+    assert report.errors == {"SystemExit": 6}
+    with pytest.raises(RuntimeError, match="the policy raised SystemExit: 3"):
+        evaluate(ChatPolicy(leave), MAZES, workers=workers)
+
+
+def test_lost_episodes_are_played_again_and_others_are_not(tmp_path):
+    record = tmp_path / "episodes.jsonl"
+    evaluate(Unreliable(raises), MAZES, record=record, on_error="lose")
+    kept = [line for line in record.read_text().splitlines() if '"error"' not in line]
+    assert len(kept) == 5
+
+    class Counting(OraclePolicy):
+        asked = 0
+
+        def act(self, dialogues):
+            self.asked += len(dialogues)
+            return super().act(dialogues)
+
+    policy = Counting()
+    report, _ = evaluate(policy, MAZES, record=record)
+    assert report.successes == 6
+    assert report.errors == {}
+    assert policy.asked == solve(MAZES[2]).moves + 1
+    assert record.read_text().splitlines()[:5] == kept
 
 
 def test_a_function_is_timed():

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import math
-import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import httpx
 
 from visgym_maze.address import Address
+from visgym_maze.completion import (
+    LARGEST,
+    AnswerTooLongError,
+    BrokenResponseError,
+    Completion,
+    EndpointError,
+    completion_of,
+    read_bounded,
+)
 from visgym_maze.dialogue.episode import MazeDialogue, Message
+from visgym_maze.dialogue.parsing import MAX_LENGTH
 from visgym_maze.ledger import Ledger
-from visgym_maze.world.seeding import child_generator
+from visgym_maze.patience import Patience, retry_after
+
+__all__ = ["AnswerTooLongError", "EndpointError", "EndpointPolicy", "Sampling"]
 
 _AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 529}
-_LONGEST_WAIT = 60.0
 _SHOWN = 300  # characters of a server's error message
 _HINTS = {
     401: "; is the key right, and its variable named?",
@@ -32,10 +41,6 @@ class _Setback(NamedTuple):
 
     problem: str
     wait: float | None = None
-
-
-class EndpointError(RuntimeError):
-    """A server that can't be used, or went on failing. The message holds no key."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class Sampling:
 
 
 class EndpointPolicy:
-    """Asks ``POST {url}/chat/completions``, and again if the server is busy or gone for a while.
+    """Asks ``POST {url}/chat/completions``, and again if the server is busy, gone or confused for a while.
 
     May be called by several threads; ``evaluate(policy, mazes, workers=8)`` asks for 8 answers at a time.
 
@@ -78,12 +83,13 @@ class EndpointPolicy:
         sampling: Temperature and the like.
         key_variable: Name of the environment variable that holds the key; None sends none. The key
             is in the requests' headers and nowhere else.
-        timeout: Seconds of silence after which a request is given up.
+        timeout: Seconds after which a request without a complete answer is given up.
         retries: How often a request is sent again before its episode fails.
         backoff: Seconds before the first retry; they double from one to the next, up to 60, and are
             shortened at random by up to a half. A server's ``Retry-After`` takes their place.
         history: Turns of history that the model gets; None for all.
         images: How many of the newest pictures it gets; None for all.
+        on_retry: Called, by the thread that asks, with a line of text before a request is sent again.
 
     Raises:
         ValueError: If the URL is no good, the variable isn't set, or a number is out of its range.
@@ -101,23 +107,18 @@ class EndpointPolicy:
         backoff: float = 1.0,
         history: int | None = None,
         images: int | None = None,
+        on_retry: Callable[[str], None] | None = None,
     ) -> None:
         self._address = Address.of(url, key_variable)
         self.url = self._address.url
         self.model = model
         self.sampling = sampling or Sampling()
-        if not timeout > 0 or retries < 0 or not backoff >= 0:
-            raise ValueError(
-                f"timeout must be above 0, retries and backoff 0 or more; got {timeout}, {retries}, {backoff}"
-            )
+        self._patience = Patience(timeout, retries, backoff, self.sampling.seed)
         # As many connections as there are threads that ask.
         limits = httpx.Limits(max_connections=None)
         self._client = httpx.Client(headers=self._address.headers(), timeout=timeout, limits=limits)
         weakref.finalize(self, self._client.close)
-        self._retries = retries
-        self._backoff = backoff
-        self._jitter = child_generator(self.sampling.seed)
-        self._lock = threading.Lock()
+        self._on_retry = on_retry
         self._history = history
         self._images = images
         self._ledger = Ledger()
@@ -141,68 +142,59 @@ class EndpointPolicy:
             begun = time.perf_counter()
             outcome = self._send(body)
             seconds = time.perf_counter() - begun
-            if isinstance(outcome, httpx.Response):
+            if isinstance(outcome, Completion):
                 break
-            if attempt == self._retries:
+            if attempt == self._patience.retries:
                 raise self._error(f"failed {attempt + 1} times, at last with {outcome.problem}")
-            time.sleep(self._pause(attempt) if outcome.wait is None else outcome.wait)
+            wait = self._patience.pause(attempt, outcome.wait)
             attempt += 1
-        text, usage = self._read(outcome)
+            self._tell(outcome.problem, wait, attempt)
+            time.sleep(wait)
         self._ledger.add(
             dialogue,
             seconds=seconds,
-            tokens=usage.get("completion_tokens"),
-            prompt_tokens=usage.get("prompt_tokens"),
+            tokens=outcome.tokens,
+            prompt_tokens=outcome.prompt_tokens,
             retries=attempt,
         )
-        return text
+        # One character more than is parsed, so that it counts as too long; records stay bounded.
+        return self._address.hide(outcome.text)[: MAX_LENGTH + 1]
 
-    def _send(self, body: dict[str, Any]) -> httpx.Response | _Setback:
-        """One request; a response with status 200, or what may pass if it is sent again."""
+    def _send(self, body: dict[str, Any]) -> Completion | _Setback:
+        """One request; an answer, or what may pass if it is sent again."""
+        until = time.perf_counter() + self._patience.timeout
         try:
-            response = self._client.post(f"{self.url}/chat/completions", json=body)
+            with self._client.stream("POST", f"{self.url}/chat/completions", json=body) as response:
+                content, whole = read_bounded(response, until)
+        except httpx.TimeoutException as error:
+            return _Setback(f"{type(error).__name__}: no complete answer within {self._patience.timeout:g} s")
         except httpx.RequestError as error:
             return _Setback(f"{type(error).__name__}: {error}")
-        if response.status_code == 200:
-            return response
-        problem = f"status {response.status_code}: {self._shown(response)}"
-        if response.status_code not in _AGAIN:
-            hint = _HINTS.get(response.status_code, "")
-            raise self._error(f"refuses the request with {problem}{hint}")
-        return _Setback(problem, _retry_after(response))
+        status = response.status_code
+        if status == 200:
+            return self._read(content, whole)
+        problem = f"status {status}: {self._shown(content)}"
+        if status not in _AGAIN:
+            raise self._error(f"refuses the request with {problem}{_HINTS.get(status, '')}")
+        return _Setback(problem, retry_after(response.headers))
 
-    def _pause(self, attempt: int) -> float:
-        with self._lock:
-            share = self._jitter.uniform(0.5, 1.0)
-        return share * min(_LONGEST_WAIT, self._backoff * 2**attempt)
-
-    def _read(self, response: httpx.Response) -> tuple[str, dict[str, int]]:
-        """Text of the answer, and what the server counted."""
+    def _read(self, content: bytes, whole: bool) -> Completion | _Setback:
+        if not whole:
+            what = f"sent more than {LARGEST:,} bytes in place of an answer: {self._shown(content)!r}"
+            raise self._error(what, AnswerTooLongError)
         try:
-            body = response.json()
-            text = body["choices"][0]["message"].get("content") or ""
-            usage = body.get("usage") or {}
-        except (ValueError, LookupError, TypeError, AttributeError):
-            text, usage = None, None
-        if not isinstance(text, str) or not isinstance(usage, dict):
-            raise self._error(f"sent no chat completion: {self._shown(response)!r}")
-        counts = {name: count for name, count in usage.items() if isinstance(count, int)}
-        # Half of a surrogate pair is no character: it could be neither kept nor sent back.
-        text = text.encode("utf-8", "replace").decode("utf-8")
-        return self._address.hide(text), counts
+            return completion_of(content)
+        except BrokenResponseError as error:
+            return _Setback(f"status 200 and {error}: {self._shown(content)!r}")
 
-    def _shown(self, response: httpx.Response) -> str:
+    def _tell(self, problem: str, wait: float, attempt: int) -> None:
+        if self._on_retry is not None:
+            again = f"asked again in {wait:.1f} s ({attempt} of {self._patience.retries})"
+            self._on_retry(self._address.hide(f"{self.url}: {problem}; {again}"))
+
+    def _shown(self, content: bytes) -> str:
         # First the key, then the length: half a key is not to be recognised.
-        return self._address.hide(response.text)[:_SHOWN]
+        return self._address.hide(content.decode("utf-8", "replace"))[:_SHOWN]
 
-    def _error(self, what: str) -> EndpointError:
-        return EndpointError(self._address.hide(f"{self.url} {what}"))
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    """Seconds that the server asks to wait, if it says so in seconds."""
-    try:
-        seconds = float(response.headers["Retry-After"])
-    except (KeyError, ValueError):
-        return None
-    return None if math.isnan(seconds) else min(max(seconds, 0.0), _LONGEST_WAIT)
+    def _error(self, what: str, kind: type[EndpointError] = EndpointError) -> EndpointError:
+        return kind(self._address.hide(f"{self.url} {what}"))

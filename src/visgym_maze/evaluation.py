@@ -10,7 +10,7 @@ from visgym_maze.dialogue.episode import MazeDialogue
 from visgym_maze.dialogue.trajectory import Trajectory
 from visgym_maze.groups import Group, GroupSampler
 from visgym_maze.policies import Policy
-from visgym_maze.records import EpisodeFile
+from visgym_maze.records import EpisodeFile, is_lost
 from visgym_maze.report import Report
 from visgym_maze.rollouts import rollout
 from visgym_maze.significance import mcnemar, wilson_interval
@@ -39,10 +39,11 @@ def evaluate(
         rollouts: Episodes per maze.
         record: A file of JSON lines that gets every trajectory as soon as its episode is over.
             Episodes that stand in it already are not played again, so an evaluation that was
-            stopped goes on where it was. None keeps nothing.
+            stopped goes on where it was; those that were lost are. None keeps nothing.
         workers: Episodes played at a time, each in a thread of its own; None for all side by side.
         on_error: ``"raise"``: an answer that the policy fails to give ends the evaluation.
             ``"lose"``: it costs its own episode, which counts as a failure and stands in the report.
+            Either way an episode that an earlier call has lost is played again.
         on_turn: Called after each turn with the number of finished episodes and of all episodes.
         info: Goes into the report as it is.
         options: How to play; as for :class:`~visgym_maze.dialogue.episode.MazeDialogue`.
@@ -55,7 +56,11 @@ def evaluate(
     """
     groups = GroupSampler(levels, rollouts, shuffle=False).take(len(levels))
     file = None if record is None else EpisodeFile(record)
-    known = {} if file is None else _known(file, groups, MazeDialogue(levels[0], **options).max_turns)
+    known: dict[tuple[int, int], Trajectory] = {}
+    if file is not None:
+        known = _known(file, groups, MazeDialogue(levels[0], **options).max_turns)
+        file.drop_lost()
+        known = {place: episode for place, episode in known.items() if not is_lost(episode)}
 
     def tell(done: int, count: int) -> None:
         if on_turn is not None:

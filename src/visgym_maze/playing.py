@@ -12,6 +12,14 @@ from visgym_maze.dialogue.episode import MazeDialogue
 from visgym_maze.dialogue.trajectory import StopReason, Trajectory
 from visgym_maze.policies import Accountable, Policy
 
+_LONGEST = 2000  # characters of an error that are kept
+_BLAME = "It was raised by the policy"
+
+
+def raised_by_policy(error: BaseException) -> bool:
+    """Whether an error of a rollout came out of its policy; a note on the error says so too."""
+    return any(note.startswith(_BLAME) for note in getattr(error, "__notes__", ()))
+
 
 @dataclass
 class Episode:
@@ -33,10 +41,10 @@ class Episode:
     may_lose: bool
     info: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def step(self, answer: str | Exception) -> None:
+    def step(self, answer: str | BaseException) -> None:
         """Play an answer, or end the episode for want of one."""
-        if isinstance(answer, Exception):
-            self.info["error"] = f"{type(answer).__name__}: {answer}"
+        if isinstance(answer, BaseException):
+            self.info["error"] = f"{type(answer).__name__}: {answer}"[:_LONGEST]
             self.dialogue.abort(StopReason.ERROR)
         else:
             self.dialogue.step(answer)
@@ -53,27 +61,47 @@ class Episode:
         return self.dialogue.trajectory(group=self.group, rollout=self.member, **costs, **self.info)
 
 
-def _answers(policy: Policy, episodes: Sequence[Episode]) -> list[str | Exception]:
+def _answers(policy: Policy, episodes: Sequence[Episode]) -> list[str | BaseException]:
     """One answer per episode; an exception in its place if the episode may be lost for it."""
     try:
         answers: list[Any] = policy.act([episode.dialogue for episode in episodes])
-    except Exception as error:
+    except KeyboardInterrupt:  # whoever sits at the terminal
+        raise
+    except BaseException as error:  # a policy that wants to end the program has failed to answer, too
         if not episodes[0].may_lose:
-            raise
+            if isinstance(error, Exception):
+                _blamed(error, episodes)
+                raise
+            # As an error that a caller expects: SystemExit would end it without a word.
+            name = type(error).__name__
+            raise _blamed(RuntimeError(f"the policy raised {name}: {error}"), episodes) from error
         if len(episodes) == 1:
             return [error]
         return [_answers(policy, [episode])[0] for episode in episodes]
-    if len(answers) != len(episodes):
-        raise ValueError(f"asked for {len(episodes)} answers, the policy gave {len(answers)}")
+    given = f"a {type(answers).__name__}" if _is_one(answers) else len(answers)
+    if given != len(episodes):
+        raise _blamed(ValueError(f"asked for {len(episodes)} answers, the policy gave {given}"), episodes)
     return [_checked(answer, episode) for answer, episode in zip(answers, episodes, strict=True)]
 
 
-def _checked(answer: Any, episode: Episode) -> str | Exception:
+def _is_one(answers: Any) -> bool:
+    return isinstance(answers, str | bytes | dict) or not hasattr(answers, "__len__")
+
+
+def _checked(answer: Any, episode: Episode) -> str | BaseException:
     if isinstance(answer, str):
         return answer
     error = TypeError(f"an answer is a string, the policy gave {type(answer).__name__}")
     if not episode.may_lose:
-        raise error
+        raise _blamed(error, [episode])
+    return error
+
+
+def _blamed(error: Exception, episodes: Sequence[Episode]) -> Exception:
+    """The error, with a note of where it was raised."""
+    where = f"turn {len(episodes[0].dialogue.turns) + 1} of maze {episodes[0].dialogue.layout.key}"
+    more = f" and {len(episodes) - 1} more" if len(episodes) > 1 else ""
+    error.add_note(f"{_BLAME}, asked for {where}{more}.")
     return error
 
 

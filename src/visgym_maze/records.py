@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from visgym_maze.dialogue.trajectory import Trajectory
+from visgym_maze.dialogue.trajectory import StopReason, Trajectory
+from visgym_maze.files import write_bytes
+
+
+def is_lost(episode: Trajectory) -> bool:
+    """Whether it ended because the policy failed to answer, which is no result of the policy's play."""
+    return episode.stop_reason is StopReason.ERROR
 
 
 class EpisodeFile:
@@ -37,6 +43,21 @@ class EpisodeFile:
                     "again, or choose another file"
                 ) from error
         return episodes
+
+    def drop_lost(self) -> int:
+        """Take episodes out that ended because the policy failed; the others stay as they are, byte for byte.
+
+        Returns:
+            How many there were.
+
+        Raises:
+            ValueError: If a whole line holds no episode.
+        """
+        lost = [is_lost(episode) for episode in self.read()]
+        if any(lost):
+            lines = self.path.read_bytes().splitlines(keepends=True)
+            write_bytes(self.path, b"".join(line for line, gone in zip(lines, lost, strict=True) if not gone))
+        return sum(lost)
 
     def append(self, episode: Trajectory) -> None:
         """Add an episode; it is out of this process's hands on return."""

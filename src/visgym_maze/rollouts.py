@@ -35,9 +35,9 @@ def rollout(
             that may be asked by several threads and wait for somebody else.
         on_error: What an answer that the policy fails to give (it raises, or returns no string)
             does. ``"raise"`` ends the rollout with that error, after the episodes under way in other
-            threads; ``"lose"`` ends the episode alone, with ``StopReason.ERROR`` and the error in
-            the trajectory's ``info``. If a call for several answers raises, they are asked for
-            again one by one.
+            threads (``SystemExit`` and its like as the cause of a RuntimeError); ``"lose"`` ends the
+            episode alone, with ``StopReason.ERROR`` and the error in the trajectory's ``info``. If a
+            call for several answers raises, they are asked for again one by one.
         on_turn: Called after each turn (with workers: each episode) with the number of finished
             episodes and of all episodes.
         on_episode: Called with each trajectory as soon as its episode is over, always from the

@@ -15,7 +15,8 @@ import pytest
 from chat_server import ChatServer, completion, hang_up, oracle, status
 
 from visgym_maze import MazeDialogue, OraclePolicy, Split, StopReason, evaluate, picture_urls
-from visgym_maze.endpoint import EndpointError, EndpointPolicy, Sampling
+from visgym_maze.dialogue.parsing import MAX_LENGTH
+from visgym_maze.endpoint import AnswerTooLongError, EndpointError, EndpointPolicy, Sampling
 from visgym_maze.suites import suite_named
 
 MAZES = Split.make("eval", 7, 4, max_moves=14)
@@ -123,13 +124,129 @@ def test_what_can_not_pass_is_not_tried_again(server, code, hint):
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize(
-    "body", ["<html>", "[]", "{}", {"choices": []}, {"choices": [{"message": {"content": [1]}}]}, "nope"]
-)
-def test_what_is_no_completion_is_refused(server, body):
-    server.faults.append(status(200, body))
-    with pytest.raises(EndpointError, match="sent no chat completion"):
-        ask_once(policy_for(server))
+def cut_short(handler):
+    """A fault: the connection ends in the middle of the answer."""
+    data = json.dumps(completion("<action>stop</action>")).encode()
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(data)))
+    handler.end_headers()
+    handler.wfile.write(data[:40])
+    handler.close_connection = True
+
+
+BROKEN = [
+    status(200, "<html>"),
+    status(200, json.dumps(completion("<action>stop</action>"))[:40]),
+    status(200, "nope"),
+    status(200, ""),
+    status(200, "\0"),
+    status(200, "[" * 100_000),
+    status(200, "[]"),
+    status(200, "{}"),
+    status(200, {"error": {"message": "overloaded"}}),
+    status(200, {"choices": []}),
+    status(200, {"choices": None}),
+    status(200, {"choices": [{"message": None}]}),
+    status(200, {"choices": [{"message": {"content": [1]}}]}),
+    cut_short,
+]
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_response_without_a_completion_may_pass_and_is_asked_for_again(server, fault):
+    server.faults.append(fault)
+    told = []
+    report, (trajectory,) = evaluate(policy_for(server, on_retry=told.append), MAZES[:1])
+    assert report.successes == 1
+    assert trajectory.info["retries"] == 1
+    (line,) = told
+    assert line.startswith(f"{server.url}: ")
+    assert line.endswith("asked again in 0.0 s (1 of 5)")
+
+
+def test_a_server_that_never_completes_is_given_up(server):
+    server.faults.extend([status(200, "<html>")] * 3)
+    with pytest.raises(EndpointError, match="failed 3 times, at last with status 200 and no chat completion"):
+        ask_once(policy_for(server, retries=2))
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("code", [200, 400, 500])
+@pytest.mark.parametrize("body", [completion("x" * 10_000_000), "y" * 10_000_000])
+def test_a_huge_response_is_not_read_to_its_end(server, code, body):
+    server.faults.append(status(code, body))
+    kind, named = (
+        (AnswerTooLongError, "more than 4,194,304 bytes") if code == 200 else (EndpointError, "status")
+    )
+    with pytest.raises(kind, match=named) as refused:
+        ask_once(policy_for(server, retries=0))
+    assert len(str(refused.value)) < 600
+    assert len(server.requests) == 1
+
+
+def test_a_huge_response_is_counted_by_its_reason(server):
+    server.faults.append(status(200, completion("x" * 10_000_000)))
+    report, _ = evaluate(policy_for(server), MAZES, workers=1, on_error="lose")
+    assert report.errors == {"AnswerTooLongError": 1}
+    assert report.successes == 3
+
+
+def test_an_answer_that_is_longer_than_what_is_parsed_is_cut_and_counted(server):
+    server.answer = lambda messages: "x" * 1_000_000
+    report, (trajectory,) = evaluate(policy_for(server, images=1, history=0), MAZES[:1], max_turns=2)
+    assert report.parse_failures == {"too_long": 2}
+    assert {len(turn.text) for turn in trajectory.turns} == {MAX_LENGTH + 1}
+
+
+def test_a_response_that_drips_in_is_given_up(server):
+    def drip(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        for _ in range(100):
+            handler.wfile.write(b" ")
+            time.sleep(0.02)
+        handler.close_connection = True
+
+    server.faults.append(drip)
+    with pytest.raises(EndpointError, match=r"ReadTimeout: no complete answer within 0\.1 s"):
+        ask_once(policy_for(server, retries=0, timeout=0.1))
+
+
+@pytest.mark.parametrize("count", [-1, "7", 7.5, float("nan"), float("inf"), True, None, [7], 10**30])
+def test_tokens_that_can_not_be_counted_are_unknown(server, count):
+    for _ in range(2):
+        usage = {"prompt_tokens": 5, "completion_tokens": count}
+        server.faults.append(status(200, {**completion("<action>up</action>"), "usage": usage}))
+    report, _ = evaluate(policy_for(server), MAZES[:1], max_turns=2)
+    assert report.tokens == {"prompts": 10}
+
+
+@pytest.mark.parametrize("usage", [None, [], "many", 3])
+def test_a_usage_that_is_none_costs_no_answer(server, usage):
+    server.faults.append(status(200, {**completion("<action>stop</action>"), "usage": usage}))
+    assert evaluate(policy_for(server), MAZES[:1])[0].tokens == {}
+
+
+def test_the_terminal_says_that_a_silent_server_is_asked_again(server, run, tmp_path):
+    server.hold_after = 0
+    arguments = ["eval", "--endpoint", server.url, "--model", "m", "--out", tmp_path, "--limit", 1]
+    result = run(*arguments, "--timeout", 0.1, "--retries", 2)
+    assert result.code == 1
+    again = [line for line in result.err.splitlines() if "asked again in" in line]
+    assert [line.rpartition("(")[2] for line in again] == ["1 of 2)", "2 of 2)"]
+    assert all("no complete answer within 0.1 s" in line for line in again)
+
+
+def test_a_server_can_not_steer_the_terminal(server, run, tmp_path):
+    server.faults.extend(
+        [status(500, "\x1b[2J\r\nerror: fine", Retry_After="0"), status(400, "\x1b]0;title\x07")]
+    )
+    arguments = ["eval", "--endpoint", server.url, "--model", "m", "--out", tmp_path, "--limit", 1]
+    result = run(*arguments)
+    assert result.code == 1
+    assert "\\x1b[2J\\r\\nerror: fine" in result.err
+    assert not set("\x1b\x07\r") & set(result.err)
 
 
 def test_an_answer_without_text_is_an_empty_answer(server):

@@ -104,11 +104,17 @@ def test_a_callable_that_fails_ends_the_evaluation_unless_asked_otherwise(run, m
     assert f"{mine}:broken failed with KeyError: 'no such answer'" in result.err
     assert "--on-error lose" in result.err
     result = run(*arguments, "--on-error", "lose")
-    assert result.code == 0
+    assert result.code == 1
+    assert (
+        "all 3 episodes were lost, so this says nothing of the policy; the first with KeyError" in result.err
+    )
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["errors"] == {"KeyError": 3}
     assert report["info"]["on_error"] == "lose"
     assert "## Lost episodes" in (tmp_path / "out" / "report.md").read_text()
+    again = run(*arguments, "--on-error", "lose")
+    assert "3 that were lost are played again" in again.err
+    assert len((tmp_path / "out" / "trajectories.jsonl").read_text().splitlines()) == 3
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from visgym_maze import __version__
-from visgym_maze.cli.console import CommandError, errors
+from visgym_maze.cli.console import CommandError, errors, plain
 
 COMMANDS = ("eval", "compare", "replay", "play", "render", "split", "demos", "bench")
 
@@ -69,7 +69,7 @@ def _without_tracebacks(command: Callable[..., Any]) -> Callable[..., Any]:
             code, message = 130, "interrupted"
         else:
             return
-        errors.print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+        errors.print(f"error: {plain(message)}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(code)
 
     return run

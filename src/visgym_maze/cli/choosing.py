@@ -161,6 +161,7 @@ def _endpoint(url: str, settings: dict[str, Any]) -> Player:
         settings["model"],
         sampling=Sampling(**drawn, extra=extra),
         key_variable=settings.get("key_env"),
+        on_retry=note,
         **patience,
         **reads,
     )

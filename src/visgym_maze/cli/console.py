@@ -35,7 +35,15 @@ def answer(data: dict[str, Any], as_json: bool, *shown: RenderableType) -> None:
 
 def note(text: str) -> None:
     """Say something on standard error."""
-    errors.print(text, markup=False, highlight=False, soft_wrap=True)
+    errors.print(plain(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def plain(text: str) -> str:
+    """One line that can't steer a terminal: what isn't printable is spelled out.
+
+    Servers and files have a say in messages.
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 @contextmanager

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Sequence
-from contextlib import nullcontext, redirect_stdout
-from datetime import UTC, datetime
+from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markdown import Markdown
 
 from visgym_maze.cli import options
-from visgym_maze.cli.choosing import Player, choose
-from visgym_maze.cli.console import CommandError, answer, note, progress
+from visgym_maze.cli.choosing import choose
+from visgym_maze.cli.console import answer
 from visgym_maze.cli.folder import claimed
+from visgym_maze.cli.measuring import mazes_of, play_all, refuse_lost
 from visgym_maze.dialogue.episode import MazeDialogue
-from visgym_maze.dialogue.trajectory import Trajectory
-from visgym_maze.evaluation import evaluate
-from visgym_maze.records import EpisodeFile
-from visgym_maze.report import Report
 from visgym_maze.report_files import to_markdown, write_report
 from visgym_maze.rollouts import ON_ERROR
-from visgym_maze.suites import SUITES, describe, suite_named
-from visgym_maze.versions import versions
-from visgym_maze.world.layout import Layout
-from visgym_maze.world.splits import Split, levels_key
+from visgym_maze.suites import SUITES, describe
+from visgym_maze.world.splits import levels_key
 
 EXAMPLES = (
     "visgym-maze eval --policy oracle",
@@ -93,8 +84,13 @@ def command(
     concurrency: Annotated[
         int | None, options.whole("Episodes at a time.", "--concurrency", panel=_ASKED)
     ] = None,
-    timeout: Annotated[float | None, options.real("Seconds to wait.", "--timeout", panel=_ASKED)] = None,
-    retries: Annotated[int | None, options.whole("Of a request.", "--retries", least=0, panel=_ASKED)] = None,
+    timeout: Annotated[
+        float | None,
+        options.real("Seconds that an answer may take; 120 if not given.", "--timeout", panel=_ASKED),
+    ] = None,
+    retries: Annotated[
+        int | None, options.whole("Of a request; 5 if not given.", "--retries", least=0, panel=_ASKED)
+    ] = None,
     request: Annotated[
         str | None,
         typer.Option(
@@ -116,7 +112,7 @@ def command(
         described = {name: describe(name) for name in SUITES}
         answer(described, as_json, *(f"{name}: {text}\n" for name, text in described.items()))
         return
-    mazes, levels, play = _mazes(suite, split, limit)
+    mazes, levels, play = mazes_of(suite, split, limit)
     asked = options.play_of(locals())
     if changed := [f"{name}={value}" for name, value in asked.items() if play.get(name, value) != value]:
         mazes += f", but {', '.join(changed)}"  # no longer what the suite is
@@ -151,62 +147,9 @@ def command(
         settings["prompt_sha256"] = sha256(Path(prompt).read_bytes()).hexdigest()
     claim = nullcontext() if out is None else claimed(out, {**settings, "split_key": levels_key(levels)})
     with claim as record:
-        report, trajectories = _play(player, levels, settings, record, on_error)
+        report, trajectories = play_all(player, levels, settings, record, on_error)
         files = [] if out is None else write_report(out, report, trajectories)
+    refuse_lost(report, trajectories)
     names = [str(file) for file in files]
     shown = Markdown(to_markdown(report).partition("## Settings")[0])
     answer({**report.to_dict(), "files": names}, as_json, shown, report.headline(), *names)
-
-
-def _mazes(
-    suite: str | None, split: Path | None, limit: int | None
-) -> tuple[str, Sequence[Layout], dict[str, Any]]:
-    """What the mazes are called, the mazes, and how they are played."""
-    if suite is not None and split is not None:
-        raise ValueError(f"give either --suite {suite} or --split {split}")
-    if split is not None:
-        drawn = Split.load(split)
-        # The role stands in the report: what is solved of training mazes is no held-out score.
-        name, levels, play = f"{split.name} (role {drawn.spec.name})", drawn.levels, dict[str, Any]()
-    else:
-        name = suite or "paper-64"
-        with progress("drawing mazes"):
-            chosen = suite_named(name)
-        levels, play = chosen.levels, dict(chosen.options)
-    return name, levels[:limit], play
-
-
-def _play(
-    player: Player, levels: Sequence[Layout], settings: dict[str, Any], record: Path | None, on_error: str
-) -> tuple[Report, list[Trajectory]]:
-    """Play all mazes that are not in the record yet."""
-    before = 0 if record is None else len(EpisodeFile(record).read())
-    if before:
-        note(f"{before} of {len(levels)} episodes are there already")
-    kept = "" if record is None else f"; finished episodes are kept: the same command goes on ({record})"
-    begun, date = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
-    info: dict[str, Any] = {**settings, "on_error": on_error, "versions": versions(), "date": date}
-    info["episodes_before"] = before
-    try:
-        # A policy that prints must not stand between the lines of the result.
-        with redirect_stdout(sys.stderr), progress("episodes", len(levels)) as tell:
-            tell(before, len(levels))
-            report, trajectories = evaluate(
-                player.policy,
-                levels,
-                record=record,
-                workers=player.workers,
-                on_error=on_error,
-                on_turn=tell,
-                info=info,
-                **settings["play"],
-            )
-    except KeyboardInterrupt:
-        note(f"stopped{kept}")
-        raise
-    except Exception as error:
-        reason = f"{player.name} failed with {type(error).__name__}: {error}"
-        remedy = "" if on_error == "lose" else ", or add --on-error lose to count such an episode as failed"
-        raise CommandError(f"{reason}{kept}{remedy}") from error
-    report.info["wall_seconds"] = round(time.monotonic() - begun, 3)
-    return report, trajectories
