@@ -65,6 +65,11 @@ def nodes(tmp_path, monkeypatch):
         "RAY_TMPDIR": str(folder),  # nobody else's ray.init() finds these clusters
         "RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": "240",
         "OMP_NUM_THREADS": "1",
+        # Ray calls a node dead after a minute or more unless told otherwise.
+        "RAY_health_check_initial_delay_ms": "2000",
+        "RAY_health_check_period_ms": "2000",
+        "RAY_health_check_timeout_ms": "5000",
+        "RAY_health_check_failure_threshold": "3",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
@@ -104,10 +109,10 @@ def answers(address):
         return False
 
 
-def wait_until(done, seconds):
+def wait_until(done, seconds, said=lambda: ""):
     deadline = time.monotonic() + seconds
     while not done():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, said()
         time.sleep(0.2)
 
 
@@ -155,7 +160,7 @@ def test_a_run_outlives_the_node_that_it_trains_on(nodes, tmp_path):
     wait_until(lambda: reached(folder, 3), 180)
     kept = {step: logged(folder)[step] for step in (1, 2)}  # step 2 has a checkpoint
     cluster.remove_node(first, allow_graceful=False)
-    wait_until(lambda: "waiting for 2 GPU, 0 on" in logs(address, "lost"), 240)
+    wait_until(lambda: "waiting for 2 GPU, 0 on" in logs(address, "lost"), 240, lambda: logs(address, "lost"))
     cluster.add_node(**gpu_node())
     code, output = call("logs", "lost", "--address", address)
     assert code == 0, output
