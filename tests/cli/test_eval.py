@@ -225,7 +225,7 @@ def test_reports_of_other_mazes_are_refused(run, evaluations):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "holds no JSON"), ("{}", "is no report of format visgym-maze/report/1"), (None, "No such file")],
+    [("{", "holds no JSON"), ("{}", "is no report of format visgym-maze/report/1"), (None, "there is no ")],
 )
 def test_what_is_no_report_is_refused(content, message, run, evaluations, tmp_path):
     path = tmp_path / "report.json"

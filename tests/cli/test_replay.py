@@ -73,6 +73,7 @@ def test_a_bad_file_is_one_clear_line(run, tmp_path, content, message):
 
 def test_what_cannot_be_is_said(run, files, tmp_path):
     file = files / "oracle.jsonl"
-    assert "No such file" in run("replay", tmp_path / "none.jsonl").err
+    assert "there is no " in run("replay", tmp_path / "none.jsonl").err
+    assert "is a folder, where a file is needed" in run("replay", tmp_path).err
     assert ".html, .gif or .png, got" in run("replay", file, "-o", tmp_path / "replay.mp4").err
     assert "there are 1, numbered from 0" in run("replay", file, "--episode", 1, "-o", tmp_path / "x.gif").err

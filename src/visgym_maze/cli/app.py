@@ -54,6 +54,20 @@ def _epilog(examples: Sequence[str]) -> str:
     return "\n\n".join(["Examples:", *(f"  {example}" for example in examples)])
 
 
+def _in_words(error: OSError) -> str:
+    """What the system says of a file, without its number."""
+    name = error.filename2 or error.filename
+    if name is None or error.strerror is None:
+        return str(error)
+    if isinstance(error, IsADirectoryError):
+        return f"{name} is a folder, where a file is needed"
+    if isinstance(error, NotADirectoryError | FileExistsError):
+        return f"{name}: there is a file where a folder is needed"
+    if isinstance(error, FileNotFoundError):
+        return f"there is no {name}"
+    return f"{name}: {error.strerror.lower()}"
+
+
 def _without_tracebacks(command: Callable[..., Any]) -> Callable[..., Any]:
     """Print what the library says of bad input as one line. Exit codes: 2 for bad input, 1 for a failure."""
 
@@ -63,8 +77,10 @@ def _without_tracebacks(command: Callable[..., Any]) -> Callable[..., Any]:
             command(*args, **options)
         except CommandError as error:
             code, message = 1, str(error)
-        except (ValueError, OSError) as error:
+        except ValueError as error:
             code, message = 2, str(error)
+        except OSError as error:
+            code, message = 2, _in_words(error)
         except KeyboardInterrupt:
             code, message = 130, "interrupted"
         else:

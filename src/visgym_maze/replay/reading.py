@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,7 @@ def _trajectory(record: Any) -> Trajectory:
         raise ValueError(f"unknown stop_reason {reason!r}; known: {', '.join(StopReason)}")
     layout = Layout.from_dict(data["layout"])
     turns = tuple(_turn(turn, layout, number) for number, turn in enumerate(data["turns"], start=1))
+    _check_way(layout, turns)
     data.update(layout=layout, turns=turns, stop_reason=None if reason is None else StopReason(reason))
     return Trajectory(**data)
 
@@ -112,6 +113,18 @@ def _turn(record: Any, layout: Layout, number: int) -> Turn:
     cell, *path = ((row, column) for row, column in cells)
     data.update(cell=cell, path=tuple(path))
     return Turn(**data)
+
+
+def _check_way(layout: Layout, turns: Sequence[Turn]) -> None:
+    """The agent walks from cell to cell; a record in which it does not would be shown as if it could."""
+    here = layout.start
+    for number, turn in enumerate(turns, start=1):
+        for cell in turn.path:
+            if abs(cell[0] - here[0]) + abs(cell[1] - here[1]) != 1:
+                raise ValueError(f"turn {number}: no single move leads from {here} to {cell}")
+            here = cell
+        if turn.cell != here:
+            raise ValueError(f"turn {number}: the agent stands on {turn.cell}, its path ends on {here}")
 
 
 def _checked(record: Any, types: dict[str, Any], what: str) -> dict[str, Any]:
