@@ -24,6 +24,7 @@ from visgym_maze.evaluation import Report
 from visgym_maze.files import write_text
 from visgym_maze_skyrl.credit import over_tokens, turns_of_groups
 from visgym_maze_skyrl.hot_load import check_hot_load, newest_adapter
+from visgym_maze_skyrl.model_card import write_model_card
 from visgym_maze_skyrl.recipe import Recipe
 
 LATEST = "latest_ckpt_global_step.txt"
@@ -158,6 +159,8 @@ class MazeTrainer(RayPPOTrainer):
         """Write an export under another name, then rename it."""
         with self._staged("export_path"):
             super().save_models()
+            written = Path(self.cfg.trainer.export_path) / f"global_step_{self.global_step}" / "policy"
+            write_model_card(written, self.recipe, self.global_step)
 
     @contextlib.contextmanager
     def _staged(self, setting: str) -> Generator[Path]:

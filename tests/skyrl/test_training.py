@@ -19,6 +19,7 @@ from visgym_maze import Trajectory, role_of
 from visgym_maze.files import locked
 from visgym_maze_skyrl.assets import tiny_model_folder
 from visgym_maze_skyrl.env import MazeTextEnv
+from visgym_maze_skyrl.model_card import write_model_card
 from visgym_maze_skyrl.recipe import TINY_MODEL, RecipeError
 from visgym_maze_skyrl.runlog import StepLog, owes_evaluation
 from visgym_maze_skyrl.train import train
@@ -118,6 +119,24 @@ def test_exports_load_with_stock_peft_and_touch_the_language_model_only(run):
     base = AutoModelForImageTextToText.from_pretrained(tiny_model_folder(), dtype=torch.float32)
     PeftModel.from_pretrained(base, export)
     AutoProcessor.from_pretrained(export)
+
+
+def test_an_export_says_what_it_is_and_nothing_of_this_machine(run):
+    card = (run[0] / "exports" / f"global_step_{STEPS}" / "policy" / "README.md").read_text()
+    assert f"{STEPS} steps of GRPO" in card
+    assert "7x7 mazes" in card
+    assert str(tiny_model_folder()) not in card
+    assert str(Path.home()) not in card
+    assert "More Information Needed" not in card
+
+
+@pytest.mark.parametrize(("model", "base"), [("Qwen/Qwen3-VL-8B-Instruct", True), ("./mine/model", False)])
+def test_a_model_card_names_a_base_of_the_hub_and_no_folder(recipe, tmp_path, model, base):
+    (tmp_path / "adapter_config.json").write_text("{}")
+    write_model_card(tmp_path, dataclasses.replace(recipe, model=model), 7)
+    card = (tmp_path / "README.md").read_text()
+    assert (f"base_model: {model}" in card) == base
+    assert "./mine" not in card
 
 
 def test_a_run_killed_in_the_middle_of_a_step_resumes_as_if_nothing_had_happened(run, recipe, tmp_path):
