@@ -11,6 +11,8 @@ import torch
 from visgym_maze import Split
 from visgym_maze.cli.app import build
 from visgym_maze.cli.choosing import choose
+from visgym_maze.cli.measuring import unlike_training
+from visgym_maze_skyrl.assets import tiny_model_folder
 from visgym_maze_skyrl.local.policy import ModelPolicy
 
 pytestmark = pytest.mark.train
@@ -99,3 +101,27 @@ def test_an_adapter_given_as_a_model_is_named(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError, match=r"holds a LoRA adapter.*--adapter"):
         ModelPolicy.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("play", "size", "said"),
+    [
+        (
+            {},
+            9,
+            "was trained with --prompt brief, --style patch16, mazes of 7x7; without it may solve nothing",
+        ),
+        ({"prompt": "brief", "style": "patch16"}, 9, "was trained with mazes of 7x7;"),
+        ({"prompt": "brief", "style": "patch16"}, 7, None),
+    ],
+)
+def test_what_a_model_was_trained_for_is_said_if_it_is_asked_something_else(play, size, said):
+    levels = Split.make("eval", size, 2, max_moves=14)
+    hint = unlike_training(tiny_model_folder(), levels, play)
+    assert (hint is None) if said is None else (said in hint)
+
+
+def test_a_model_that_says_nothing_is_asked_anything(tmp_path):
+    assert unlike_training(tmp_path, MAZES.levels, {}) is None
+    (tmp_path / "warmstart.json").write_text("[]")
+    assert unlike_training(tmp_path, MAZES.levels, {}) is None

@@ -12,9 +12,9 @@ from rich.markdown import Markdown
 
 from visgym_maze.cli import options
 from visgym_maze.cli.choosing import choose
-from visgym_maze.cli.console import answer
+from visgym_maze.cli.console import answer, note
 from visgym_maze.cli.folder import claimed
-from visgym_maze.cli.measuring import mazes_of, play_all, refuse_lost
+from visgym_maze.cli.measuring import mazes_of, play_all, refuse_lost, unlike_training
 from visgym_maze.dialogue.episode import MazeDialogue
 from visgym_maze.report_files import to_markdown, write_report
 from visgym_maze.rollouts import ON_ERROR
@@ -145,6 +145,8 @@ def command(
     if prompt is not None and Path(prompt).is_file():
         # A file may hold another text tomorrow; one report is of one prompt.
         settings["prompt_sha256"] = sha256(Path(prompt).read_bytes()).hexdigest()
+    if policy is not None and (hint := unlike_training(Path(policy), levels, play)):
+        note(hint)
     claim = nullcontext() if out is None else claimed(out, {**settings, "split_key": levels_key(levels)})
     with claim as record:
         report, trajectories = play_all(player, levels, settings, record, on_error)

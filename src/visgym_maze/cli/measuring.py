@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Sequence
@@ -43,6 +44,29 @@ def mazes_of(
             chosen = suite_named(name)
         levels, play = chosen.levels, dict(chosen.options)
     return name, levels[:limit], play
+
+
+def unlike_training(folder: Path, levels: Sequence[Layout], play: dict[str, Any]) -> str | None:
+    """What is asked of a model that says how it was trained, and was trained otherwise; None if nothing."""
+    try:
+        made = json.loads((folder / "warmstart.json").read_text(encoding="utf-8"))
+        trained, size = dict(made["play"]), int(made["settings"]["maze_size"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    usual = {"prompt": "standard", "style": "visgym", "dialect": "tag", "goal_rule": "stop"}
+    options = [
+        f"--{name.replace('_', '-')} {value}"
+        for name, value in trained.items()
+        if name in usual and play.get(name, usual[name]) != value
+    ]
+    sizes = {layout.shape for layout in levels} - {(size, size)}
+    if sizes:
+        options.append(f"mazes of {size}x{size}")
+    return (
+        f"{folder.name} was trained with {', '.join(options)}; without it may solve nothing"
+        if options
+        else None
+    )
 
 
 def play_all(
