@@ -40,6 +40,7 @@ from visgym_maze_skyrl.local.experiment import LocalExperiment
 from visgym_maze_skyrl.recipe import RECIPES, Recipe
 from visgym_maze_skyrl.train import train
 
+torch.set_num_threads(1)  # threads of OpenMP do not survive a fork, and who waits for them hangs
 assert LocalExperiment  # imported once here, so that no run of the many has to
 
 STEPS = 4

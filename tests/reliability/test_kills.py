@@ -15,7 +15,9 @@ pytestmark = pytest.mark.train
 def test_killed_and_let_down_runs_end_as_if_nothing_had_happened(tmp_path):
     program = Path(__file__).with_name("kills.py")
     out = tmp_path / "kills.json"
-    subprocess.run([sys.executable, program, "--kills", "2", "--writes", "3", "--out", out], check=True)
+    subprocess.run(
+        [sys.executable, program, "--kills", "2", "--writes", "3", "--out", out], check=True, timeout=600
+    )
     result = json.loads(out.read_text())
     assert result["killed"]["kills"] == 3
     assert result["failing_writes"]["runs"] == 3
