@@ -54,7 +54,15 @@ def test_logs_are_the_same_but_for_times(runs, name):
         [without_times(json.loads(line)) for line in (run / name).read_text().splitlines()] for run in runs
     )
     assert any(isinstance(value, float) for record in one for value in record.values())
-    assert one == other
+    for first, second in zip(one, other, strict=True):
+        # Which answers are sampled in one batch depends on when they are asked for, and so do the last digits
+        # of the engine's log-probabilities. Tokens do not: each conversation has random numbers of its own.
+        rounded = {key for key in first if "rollout" in key and "logprobs_abs_diff" in key}
+        assert {k: v for k, v in first.items() if k not in rounded} == {
+            k: v for k, v in second.items() if k not in rounded
+        }
+        for key in rounded:
+            assert first[key] == pytest.approx(second[key], abs=1e-5), key
 
 
 def test_reports_are_the_same_but_for_times(runs):
