@@ -27,6 +27,8 @@ OUTSIDE = {
     "kubectl",
     "maze-agent",
     "printf",
+    "serve",
+    "transformers",
     "uv",
     "uvicorn",
     "vf-eval",
@@ -97,7 +99,7 @@ def check(words):
         return
     check_settings(words)
     if program == "pip":
-        for extras in re.findall(r"\[(.*?)\]", " ".join(words)):
+        for extras in re.findall(r"(?:\.|visgym-maze)\[(.*?)\]", " ".join(words)):
             assert set(extras.split(",")) <= set(EXTRAS), words
     elif program in OURS:
         check_ours(program, words)

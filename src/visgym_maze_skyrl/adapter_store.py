@@ -6,17 +6,13 @@ in memory what it has once loaded. So that file is written last, and no name is 
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from visgym_maze_skyrl.adapter_folder import CONFIG, WEIGHTS, AdapterError, check_adapter
-
-MANIFEST = "manifest.json"
-_CHUNK = 1 << 20
+from visgym_maze_skyrl.adapter_folder import CONFIG, WEIGHTS, AdapterError
+from visgym_maze_skyrl.adapter_manifest import MANIFEST, hash_stream, manifest_of
 
 
 class AdapterStore:
@@ -62,14 +58,8 @@ class AdapterStore:
             AdapterError: If the folder is bad, the adapter is published already, or what is read back
                 differs.
         """
-        facts = check_adapter(folder)
-        files = {file: _hash_file(folder / file) for file in (WEIGHTS, CONFIG)}
-        content = hashlib.sha256("".join(files[file]["sha256"] for file in (WEIGHTS, CONFIG)).encode())
-        step = _step_of(folder)
-        full = "-".join([name, *([] if step is None else [f"step{step}"]), content.hexdigest()[:8]])
-        if self.is_published(full):
-            raise AdapterError(f"{full} is published already, with this content; nothing was changed")
-        manifest = {"name": full, "step": step, "adapter": asdict(facts), "files": files}
+        manifest = self.plan(folder, name)
+        full, files = manifest["name"], manifest["files"]
         extra = {"ChecksumAlgorithm": "SHA256"}
         self._s3.upload_file(str(folder / WEIGHTS), self.bucket, self._key(full, WEIGHTS), ExtraArgs=extra)
         self._put(full, MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode())
@@ -83,6 +73,22 @@ class AdapterStore:
         self.verify(full)
         return full
 
+    def plan(self, folder: Path, name: str = "maze") -> dict[str, Any]:
+        """Check everything and change nothing.
+
+        Returns:
+            The manifest that :meth:`publish` would write.
+
+        Raises:
+            AdapterError: If the folder is bad, or the adapter is published already.
+        """
+        manifest = manifest_of(folder, name)
+        if self.is_published(manifest["name"]):
+            raise AdapterError(
+                f"{manifest['name']} is published already, with this content; nothing was changed"
+            )
+        return manifest
+
     def verify(self, name: str) -> dict[str, Any]:
         """Compare a published adapter with its manifest.
 
@@ -94,10 +100,25 @@ class AdapterStore:
         """
         if not self.is_published(name):
             raise AdapterError(f"{name} is not published in {self}; there are: {', '.join(self.names())}")
-        manifest = json.loads(self._get(name, MANIFEST).read())
+        manifest = self.manifest(name)
         for file, expected in manifest["files"].items():
             self._compare(name, file, expected)
         return manifest
+
+    def manifest(self, name: str) -> dict[str, Any]:
+        """What was published under ``name``, as its manifest says."""
+        try:
+            found: dict[str, Any] = json.loads(self._get(name, MANIFEST).read())
+            if (
+                not {"name", "adapter", "files"} <= found.keys()
+                or not {WEIGHTS, CONFIG} <= found["files"].keys()
+            ):
+                raise ValueError("entries are missing")
+        except (ValueError, AttributeError) as error:
+            raise AdapterError(
+                f"{self}/{name}/{MANIFEST} is damaged ({error}); publish the adapter again"
+            ) from error
+        return found
 
     def names(self) -> list[str]:
         """Adapters that a server would offer, torn uploads left out."""
@@ -140,33 +161,12 @@ class AdapterStore:
             raise AdapterError(f"{self}/{name}/{file} is gone; publish the adapter again") from error
 
     def _compare(self, name: str, file: str, expected: dict[str, Any]) -> None:
-        found = _hash_stream(self._get(name, file))
+        found = hash_stream(self._get(name, file))
         if found != expected:
             raise AdapterError(
                 f"{self}/{name}/{file} is not what was published: sha256 {found['sha256'][:12]} of "
                 f"{found['bytes']} bytes, expected {expected['sha256'][:12]} of {expected['bytes']}"
             )
-
-
-def _step_of(folder: Path) -> int | None:
-    for part in reversed(folder.absolute().parts):
-        digits = part.removeprefix("global_step_")
-        if digits != part and digits.isdigit():
-            return int(digits)
-    return None
-
-
-def _hash_file(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        return _hash_stream(file)
-
-
-def _hash_stream(stream: IO[bytes]) -> dict[str, Any]:
-    digest, size = hashlib.sha256(), 0
-    while block := stream.read(_CHUNK):
-        digest.update(block)
-        size += len(block)
-    return {"sha256": digest.hexdigest(), "bytes": size}
 
 
 def _status(error: Any) -> int:

@@ -10,7 +10,9 @@ from moto.server import ThreadedMotoServer
 from safetensors.torch import load_file, save_file
 
 from visgym_maze_skyrl.adapter_folder import CONFIG, WEIGHTS, AdapterError, check_adapter
+from visgym_maze_skyrl.adapter_manifest import check_copy
 from visgym_maze_skyrl.adapter_store import AdapterStore
+from visgym_maze_skyrl.cluster.command import main as train
 from visgym_maze_skyrl.config import TEXT_PROJECTIONS
 from visgym_maze_skyrl.publish import main, publish
 
@@ -215,6 +217,75 @@ def test_a_file_that_was_changed_in_the_bucket_is_found(adapter, s3, capsys, fil
     s3.put_object(Bucket="adapters", Key=f"mazes/{name}/{file}", Body=b"{}")
     assert main([URL]) == 2
     assert f"{file} is not what was published" in capsys.readouterr().err
+
+
+def test_a_dry_run_says_what_would_be_published_and_uploads_nothing(adapter, s3, capsys):
+    assert main([str(adapter), URL, "--dry-run", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert keys(s3) == []
+    assert main([str(adapter), URL, "--dry-run"]) == 0
+    assert f"{planned['name']}  rank 8" in capsys.readouterr().out
+    assert publish(adapter, URL) == planned["name"]
+    assert main([str(adapter), URL, "--dry-run"]) == 2
+    assert "published already" in capsys.readouterr().err
+    change_config(adapter, r=12)
+    assert main([str(adapter), URL, "--dry-run"]) == 2
+    assert "rank 12" in capsys.readouterr().err
+
+
+def test_json_is_the_manifest_that_is_in_the_bucket(adapter, s3, capsys):
+    assert main([str(adapter), URL, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said.pop("url") == f"{URL}/{said['name']}"
+    body = s3.get_object(Bucket="adapters", Key=f"mazes/{said['name']}/manifest.json")["Body"].read()
+    assert json.loads(body) == said
+    assert main([URL, "--json"]) == 0
+    assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == [said["name"]]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'{"name": "a", "adapter": {}, "files": {}}'])
+def test_a_damaged_manifest_is_named(adapter, s3, capsys, body):
+    name = publish(adapter, URL)
+    s3.put_object(Bucket="adapters", Key=f"mazes/{name}/manifest.json", Body=body)
+    assert main([URL]) == 2
+    assert "manifest.json is damaged" in capsys.readouterr().err
+
+
+def test_a_copy_of_what_was_published_is_checked_without_s3(adapter, s3, tmp_path):
+    name, copy = publish(adapter, URL), tmp_path / "copy"
+    copy.mkdir()
+    for file in (CONFIG, WEIGHTS, "manifest.json"):
+        s3.download_file("adapters", f"mazes/{name}/{file}", str(copy / file))
+    check_copy(copy)
+    (copy / WEIGHTS).write_bytes((copy / WEIGHTS).read_bytes()[:-1])
+    with pytest.raises(AdapterError, match=f"{WEIGHTS} is not the one"):
+        check_copy(copy)
+    (copy / WEIGHTS).unlink()
+    with pytest.raises(AdapterError, match=f"{WEIGHTS} is not the one"):
+        check_copy(copy)
+    for body in ("[]", "{}", '{"files": 3}', '{"files": {}}'):
+        (copy / "manifest.json").write_text(body)
+        with pytest.raises(AdapterError):
+            check_copy(copy)
+    (copy / "manifest.json").unlink()
+    with pytest.raises(AdapterError, match=r"no sound manifest\.json"):
+        check_copy(copy)
+
+
+def test_the_command_is_one_of_visgym_maze_train(adapter, s3, capsys):
+    assert train(["publish", str(adapter), URL]) == 0
+    assert AdapterStore(URL).names() == [capsys.readouterr().out.strip()]
+    assert train(["publish", str(adapter), URL]) == 2
+    assert "published already" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        train(["publish", "--help"])
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert (
+        "visgym-maze-train publish runs/mine/exports/global_step_160/policy s3://my-adapters/mazes" in shown
+    )
+    assert train(["--help"]) == 0
+    assert "publish FOLDER URL" in capsys.readouterr().out
 
 
 def test_the_command_publishes_and_says_what_is_wrong(adapter, s3, capsys):

@@ -1,4 +1,4 @@
-"""What does ``visgym-maze-train`` do? Trains here, or submits, follows, stops and resumes runs elsewhere."""
+"""What does ``visgym-maze-train`` do? Trains here or elsewhere, follows, stops, resumes, publishes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ HELP_TEXT = """usage: visgym-maze-train COMMAND ...
   logs RUN            follow what a run prints until it ends
   stop RUN            end a run after its step, with a checkpoint
   resume RUN          go on from the newest checkpoint, or follow the run if it is going on
+  publish FOLDER URL  check an adapter and put it into S3, where servers load it from
 
-All but run take --address: """
+All but run and publish take --address: """
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,11 +33,15 @@ def main(argv: list[str] | None = None) -> int:
         from visgym_maze_skyrl.train import main as run
 
         return run(rest)
+    if name == "publish":
+        from visgym_maze_skyrl.publish import main as publish
+
+        return publish(rest)
     if name in ("-h", "--help"):
         print(HELP_TEXT + HELP)
         return 0
     if name not in _COMMANDS:
-        known = ", ".join(["run", *_COMMANDS])
+        known = ", ".join(["run", *_COMMANDS, "publish"])
         print(f"error: unknown command {name!r}; known: {known}", file=sys.stderr)
         return 2
     try:
