@@ -51,6 +51,8 @@ def check_model(model: str, *, allowed: bool) -> None:
             _raise_exceptions_for_missing_entries=False,
             _raise_exceptions_for_connection_errors=False,
         )
+        if path is None and name == "config.json":
+            return  # no such model or no connection: loading it will say so
         if path is not None and _names_code(Path(path)):
             raise RecipeError(
                 f"model={model} brings code of its own ({name} has an auto_map), which SkyRL would run; "
